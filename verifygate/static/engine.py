@@ -37,7 +37,7 @@ from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
 from verifygate.static.causes import agreeing, one_per_cause
 from verifygate.static.contract.build import precision_contract
-from verifygate.static.contract.own_code import byte_facts
+from verifygate.static.contract.byte_facts import byte_facts
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs
 from verifygate.static.prefilter import Prefilter

@@ -20,11 +20,13 @@ from verifygate.configured_precision.setting import (
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
 from verifygate.static.analysis import Analysis
-from verifygate.static.contract.calls import call_facts
+from verifygate.static.contract.byte_facts import ByteFacts
+from verifygate.static.contract.calls import call_facts, of_evaluation
 from verifygate.static.contract.fact import CONFIGURATION_RULES, FROZEN, RULES, Fact
 from verifygate.static.contract.framework_calls import configured
+from verifygate.static.contract.library_calls import DEFAULT_DTYPE
 from verifygate.static.contract.losses import loss_facts
-from verifygate.static.contract.own_code import ByteFacts, casts_in_models, own_facts
+from verifygate.static.contract.own_code import casts_in_models, own_facts
 from verifygate.static.contract.tf32 import TF32, tf32_facts
 from verifygate.static.contract.training import TrainingReach
 from verifygate.static.idioms.deepspeed_tables import scales_in_force
@@ -43,10 +45,13 @@ _NOT_NAMED = "no code names this file"
 
 def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContract:
     """The contract of the sources; without rows where nothing in them trains with torch."""
-    reach = TrainingReach(analysis, scanned.training)
+    reach = TrainingReach(analysis, scanned.training, scanned.evaluating, scanned.evaluating_only)
     facts = [*call_facts(analysis, reach), *own_facts(analysis, scanned, reach), *loss_facts(analysis, reach)]
     facts += tf32_facts(analysis)
-    facts += [fact for setting in scales_in_force(analysis.configuration.settings) for fact in _of_setting(setting)]
+    facts += [
+        fact for setting in scales_in_force(analysis.configuration.settings) for fact in _of_program(setting, reach)
+    ]
+    facts = list(_outside_windows(facts, analysis))
     facts = [each for each in facts if not _is_filled(each, analysis.configuration.settings)]
     facts += _undriven(facts, scanned, analysis)
     if not any(each.aspect is Aspect.DRIVER and each.value for each in facts):
@@ -84,6 +89,22 @@ def _beside_tf32(facts: list[Fact], analysis: Analysis) -> list[Fact]:
         return []
     gap = "TF32 is all that is said: whether the model computes with float32 tensors is not"
     return list(casts_in_models(analysis)) or [replace(each, value="", gap=gap) for each in said]
+
+
+def _outside_windows(facts: list[Fact], analysis: Analysis) -> Iterator[Fact]:
+    """The facts, without the process's default dtype in programs that make modules while another one is set."""
+    windows = {each.path for each in facts if each.aspect is Aspect.WEIGHTS and each.gap and each.note == DEFAULT_DTYPE}
+    for each in facts:
+        is_default = each.note == DEFAULT_DTYPE and each.value
+        if not is_default or windows.isdisjoint(analysis.import_graph.together(each.path)):
+            yield each
+
+
+def _of_program(setting: Setting, reach: TrainingReach) -> Iterator[Fact]:
+    """The facts of a setting; of programs that only run a model, those of their evaluation."""
+    found = _of_setting(setting)
+    of_programs = bool(setting.programs) and all(reach.only_evaluates(each) for each in setting.programs)
+    yield from of_evaluation(found) if of_programs else found
 
 
 def _of_setting(setting: Setting) -> Iterator[Fact]:

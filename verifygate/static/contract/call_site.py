@@ -9,7 +9,7 @@ from verifygate.base.records import record
 from verifygate.configured_precision.options import default_of
 from verifygate.model.precision_contract import Aspect
 from verifygate.static.analysis import Analysis
-from verifygate.static.contract.conditions import ON_ONE_PATH, condition_at
+from verifygate.static.contract.conditions import ON_ONE_PATH, chosen_where, condition_at, joined
 from verifygate.static.contract.fact import Fact
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.symbols.location import Location
@@ -59,7 +59,9 @@ class CallSite:
         dtypes = self.analysis.dtype_values.of(expr, self.frame)
         condition = ON_ONE_PATH if len(dtypes) > 1 else ""
         for dtype in sorted(dtypes - {Dtype.UNKNOWN}):
-            yield self.fact(aspect, str(dtype), note=note, condition=condition)
+            chosen = chosen_where(expr, dtype, self.function, self.analysis)
+            around = condition_at(Location(self.function, self.call), self.analysis)
+            yield self.fact(aspect, str(dtype), note=note, condition=joined(chosen, around) or condition)
         if Dtype.UNKNOWN in dtypes:
             yield self.fact(aspect, gap=f"{note}: `{in_short(expr)}`")
 

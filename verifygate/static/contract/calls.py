@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import replace
 from verifygate.model.precision_contract import Aspect
@@ -13,6 +13,7 @@ from verifygate.static.contract import library_calls as libraries
 from verifygate.static.contract.call_site import CallSite, Reader
 from verifygate.static.contract.fact import Fact
 from verifygate.static.contract.training import TrainingReach
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name, simple_name
 from verifygate.static.values.domain import ClassValue, ExternalName
@@ -20,7 +21,7 @@ from verifygate.static.values.domain import ClassValue, ExternalName
 WORDS = (
     *("deepspeed.initialize(", "fp8_autocast(", "te.autocast(", "fp8_model_init(", "convert_to_float8_training("),
     *("MixedPrecisionPolicy(", "MixedPrecision(", "register_comm_hook(", "LightningCLI(", "HfArgumentParser("),
-    *("8bit(", "4bit(", "bitsandbytes"),
+    *("8bit(", "4bit(", "bitsandbytes", "set_default_tensor_type("),
 )
 """What a file names beside what the rules look for."""
 _SUFFIXES = ("Trainer", "TrainingArguments", "Config", "8bit", "4bit")
@@ -62,9 +63,12 @@ def _of_call(analysis: Analysis, call: ast.Call, function: Function, reach: Trai
         reader = _reader(name)
         if reader is None:
             continue
+        if reach.is_self_test(Location(function, call)):
+            return
         found = list(reader(CallSite(analysis, call, function, name, frame)))
         if reader not in _OF_TRAINING and not _is_of_training(call, function, reader, analysis, reach):
-            found = list(_of_evaluation(found))
+            windows = [each for each in found if each.gap and each.note == libraries.DEFAULT_DTYPE]
+            found = [*windows, *(of_evaluation(found) if reach.evaluates(function) else ())]
         yield from found
         return
 
@@ -81,7 +85,7 @@ def _is_of_training(
     return reach.is_of_framework(call, function)
 
 
-def _of_evaluation(facts: list[Fact]) -> Iterator[Fact]:
+def of_evaluation(facts: Iterable[Fact]) -> Iterator[Fact]:
     """What facts come to where nothing is trained: who drives and scales there is nobody's driver."""
     for each in facts:
         if each.value and each.aspect in (Aspect.COMPUTE, Aspect.WEIGHTS, Aspect.EVALUATION):
@@ -105,8 +109,9 @@ def _reader(name: str) -> Reader | None:
 
 _READERS: dict[tuple[str, str], Reader] = {
     **{(package, name): frameworks.lightning for package in ("lightning", "pytorch_lightning", "lightning_fabric")
-       for name in ("Trainer", "Fabric")},
+       for name in ("Trainer", "Fabric", "LightningLite")},
     **{(package, "LightningCLI"): frameworks.lightning_cli for package in ("lightning", "pytorch_lightning")},
+    ("composer", "Trainer"): frameworks.composer,
     ("accelerate", "Accelerator"): frameworks.accelerator,
     ("transformers", "TrainingArguments"): frameworks.training_arguments,
     ("transformers", "Seq2SeqTrainingArguments"): frameworks.training_arguments,
@@ -117,11 +122,12 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("torch", "MixedPrecision"): libraries.policy,
     ("torch", "MixedPrecisionPolicy"): libraries.policy,
     ("torch", "set_default_dtype"): libraries.default_dtype,
+    ("torch", "set_default_tensor_type"): libraries.default_dtype,
     **{("transformer_engine", name): libraries.transformer_engine for name in
        ("fp8_autocast", "autocast", "fp8_model_init", "quantized_model_init")},
     ("torchao", "convert_to_float8_training"): libraries.torchao,
     ("apex", "initialize"): libraries.apex,
 }  # fmt: skip
-_OF_TRAINING: frozenset[Reader] = frozenset({libraries.small_optimizer, libraries.default_dtype, libraries.comm_hook})
-"""What is said of training wherever it stands: of optimizers, and of the whole program."""
+_OF_TRAINING: frozenset[Reader] = frozenset({libraries.small_optimizer, libraries.comm_hook})
+"""What is said of training wherever it stands: optimizers, and what is hooked onto gradients."""
 _LAST_NAMES = frozenset({last for _, last in _READERS} | {"register_comm_hook"})

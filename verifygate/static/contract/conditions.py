@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.static.analysis import Analysis
+from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.symbols.location import Location
+from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import is_script
 
 ON_ONE_PATH = "on one path"
@@ -26,6 +28,43 @@ def condition_at(place: Location, analysis: Analysis) -> str:
             break
         function, node = sites[0].caller, sites[0].call
     return where(" and ".join(tests))
+
+
+def joined(first: str, second: str) -> str:
+    """Two conditions as they stand behind a value, in one."""
+    if not first or not second or second == ON_ONE_PATH:
+        return first or second
+    return where(f"{first.removeprefix('where ').strip('`')} and {second.removeprefix('where ').strip('`')}")
+
+
+def cast_where(cast: Location, dtype: Dtype, analysis: Analysis) -> str:
+    """Under which test a cast is one to a dtype, where its argument chooses between several."""
+    call = cast.node
+    if not isinstance(call, ast.Call):
+        return ""
+    given = [*call.args, *(word.value for word in call.keywords if word.arg is not None)]
+    found = (chosen_where(each, dtype, cast.function, analysis) for each in given)
+    return next((each for each in found if each), "")
+
+
+def chosen_where(expr: ast.expr | None, dtype: Dtype, function: Function, analysis: Analysis) -> str:
+    """Under which test an expression is of a dtype: the arm of a conditional expression, or one of several values."""
+    frame = analysis.evaluator.root_frame(function)
+    if isinstance(expr, ast.Name):
+        bound = [each.expr for each in function.scope.names.get(expr.id, ())]
+        ours = [each for each in bound if each is not None and dtype in analysis.dtype_values.of(each, frame)]
+        if len(ours) != 1 or None in bound:
+            return ""
+        around = where(" and ".join(_around(Location(function, ours[0]), analysis))) if len(bound) > 1 else ""
+        chosen = chosen_where(ours[0], dtype, function, analysis) if isinstance(ours[0], ast.IfExp) else ""
+        return joined(chosen, around)
+    if not isinstance(expr, ast.IfExp) or analysis.evaluator.truth(expr.test, frame) is not None:
+        return ""
+    in_body, in_other = (dtype in analysis.dtype_values.of(each, frame) for each in (expr.body, expr.orelse))
+    if in_body is in_other:
+        return ""
+    inner = chosen_where(expr.body if in_body else expr.orelse, dtype, function, analysis)
+    return joined(inner, where(_text(expr.test, in_body)))
 
 
 def where(condition: str) -> str:

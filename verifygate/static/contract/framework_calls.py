@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.base.records import replace
-from verifygate.configured_precision.setting import ACCELERATE, DEEPSPEED, HUGGING_FACE, LIGHTNING, Setting
+from verifygate.configured_precision.setting import ACCELERATE, DEEPSPEED, HUGGING_FACE, LIGHTNING, Setting, dtype_of
 from verifygate.configured_precision.shapes import deepspeed_settings
 from verifygate.model.precision_contract import Aspect
 from verifygate.static.analysis import Analysis
@@ -19,11 +19,28 @@ from verifygate.static.idioms.framework_scalers import scaler_is_off
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import DictLiteral
 
+_LIGHTNINGS = {"Fabric": "Lightning Fabric", "LightningLite": "Lightning Lite"}
+
 
 def lightning(site: CallSite) -> Iterator[Fact]:
-    what = "Lightning Fabric" if site.name.endswith("Fabric") else "Lightning Trainer"
+    what = _LIGHTNINGS.get(site.name.rpartition(".")[2], "Lightning Trainer")
     yield site.fact(Aspect.DRIVER, what, judged_by=RULES)
     yield from _switch(site, LIGHTNING, "precision", "32-true")
+
+
+def composer(site: CallSite) -> Iterator[Fact]:
+    yield site.fact(Aspect.DRIVER, "Composer Trainer")
+    yield site.fact(Aspect.DRIVER, gap="Composer Trainer: its precision is not judged")
+    expr = site.given("precision")
+    words = site.words(expr) if expr is not None else ()
+    if not words:
+        said = (
+            f"`precision={in_short(expr)}`" if expr is not None else "no `precision` is written out: amp_fp16 on a GPU"
+        )
+        yield site.fact(Aspect.COMPUTE, gap=f"{said} of Composer's Trainer")
+    for word in words:
+        if dtype := dtype_of(word):
+            yield site.fact(Aspect.COMPUTE, dtype, note=f"precision={word}", condition=ON_ONE_PATH if words[1:] else "")
 
 
 def lightning_cli(site: CallSite) -> Iterator[Fact]:

@@ -10,6 +10,7 @@ from verifygate.static.contract.call_site import CallSite, in_short
 from verifygate.static.contract.conditions import ON_ONE_PATH, where_on
 from verifygate.static.contract.fact import RULES, Fact
 from verifygate.static.contract.optimizers import chosen_beside
+from verifygate.static.syntax.names import last_name
 
 # -- sharding --------------------------------------------------------------------------------------------------
 
@@ -92,7 +93,47 @@ def apex(site: CallSite) -> Iterator[Fact]:
 
 
 def default_dtype(site: CallSite) -> Iterator[Fact]:
-    """The default that modules are made in."""
-    facts = list(site.dtype(Aspect.WEIGHTS, site.given("d", 0), "torch.set_default_dtype"))
-    if len(facts) == 1 and facts[0].value:  # what puts an earlier default back decides nothing
+    """The default that modules are made in, from this call on until another one sets the default again."""
+    sets = [each for each in site.function.calls if last_name(each.func) in _SETS_DEFAULT]
+    sets = [each for each in sets if each is not site.call and not _is_other_branch(each, site)]
+    after = min((each for each in sets if each.lineno > site.call.lineno), key=lambda each: each.lineno, default=None)
+    if sets and after is None:
+        return  # it puts an earlier default back
+    if after is not None and _has_cast(site, after):
+        return
+    given = site.given("d", 0) or site.given("t", 0)
+    if site.name.endswith("set_default_tensor_type"):
+        dtype = _TENSOR_TYPES.get(last_name(given)) if given is not None else None
+        if dtype:
+            yield site.fact(Aspect.WEIGHTS, dtype, note=DEFAULT_DTYPE)
+        return
+    facts = list(site.dtype(Aspect.WEIGHTS, given, DEFAULT_DTYPE))
+    if len(facts) == 1 and facts[0].value:
         yield facts[0]
+    elif after is not None:
+        gap = f"modules are made while torch's default dtype is `{in_short(given)}`"
+        yield site.fact(Aspect.WEIGHTS, gap=gap, note=DEFAULT_DTYPE)
+
+
+def _is_other_branch(call: ast.Call, site: CallSite) -> bool:
+    """Whether a call runs only where the one of the site does not."""
+    conditions = site.analysis.enclosing.conditions
+    ours = {(ast.unparse(test), holds) for test, holds in conditions(site.call, site.function)}
+    return any((ast.unparse(test), not holds) in ours for test, holds in conditions(call, site.function))
+
+
+def _has_cast(site: CallSite, after: ast.Call) -> bool:
+    """Whether something is cast between two calls that set the default: what it comes to then is what the cast says."""
+    between = range(site.call.lineno, after.lineno)
+    return any(
+        isinstance(each.func, ast.Attribute) and each.func.attr in ("half", "bfloat16", "double", "float")
+        for each in site.function.calls
+        if each.lineno in between
+    )
+
+
+DEFAULT_DTYPE = "torch's default dtype"
+_SETS_DEFAULT = frozenset({"set_default_dtype", "set_default_tensor_type"})
+_TENSOR_TYPES = {
+    "BFloat16Tensor": "bfloat16", "HalfTensor": "float16", "FloatTensor": "float32", "DoubleTensor": "float64",
+}  # fmt: skip

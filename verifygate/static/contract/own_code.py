@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from verifygate.base.records import record
 from verifygate.model.precision_contract import Aspect
-from verifygate.sources.file import SourceFile
-from verifygate.sources.tree import Sources
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
-from verifygate.static.contract.conditions import ON_ONE_PATH, condition_at, where_on
-from verifygate.static.contract.exports import EXPORTS, export_facts
+from verifygate.static.contract.byte_facts import CASTS, ByteFacts
+from verifygate.static.contract.conditions import ON_ONE_PATH, cast_where, condition_at, joined, where_on
+from verifygate.static.contract.exports import export_facts
 from verifygate.static.contract.fact import FROZEN, RULES, Fact
-from verifygate.static.contract.training import TRAINS, TrainingReach
+from verifygate.static.contract.training import TrainingReach
 from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.syntax.names import simple_name
 from verifygate.static.values.domain import ClassValue, ExternalName, ExternalResult, Frame
 
-_CASTS = (b"half(", b"bfloat16", b"float16")
-_LEAVES = (*(f"{name}(".encode() for name in EXPORTS), b"torch.save(", b".save_pretrained(", b"save_file(")
 _MOST_BESIDE = 20
 """Files that no rule looks at of which the contract asks what they train."""
-_BACKWARD = b".backward("
-_STEP = b".step("
-_IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 
 
 def own_facts(analysis: Analysis, scanned: ByteFacts, reach: TrainingReach) -> Iterator[Fact]:
     """What the picked modules declare themselves."""
     yield from _regions(analysis, reach)
-    yield from _scalers(analysis)
-    yield from _trained_weights(analysis, scanned)
+    yield from _scalers(analysis, reach)
+    yield from _trained_weights(analysis, scanned, reach)
     yield from _exported(analysis, scanned)
 
 
@@ -43,9 +35,9 @@ def _regions(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
     for region in analysis.written_regions.all:
         if not region.is_active or region.function.module.file.is_test:
             continue
-        if _is_accelerates(region, analysis):
-            continue
         place = region.place
+        if _is_accelerates(region, analysis) or reach.is_self_test(place):
+            continue
         evaluates = not reach.has_region(region)
         aspect = Aspect.EVALUATION if evaluates else Aspect.COMPUTE
         if not evaluates:
@@ -55,7 +47,8 @@ def _regions(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
         condition = _condition(region, analysis)
         one = condition or (ON_ONE_PATH if len(dtypes) > 1 else "")
         for dtype in sorted(dtypes - {Dtype.UNKNOWN}):
-            yield Fact(aspect=aspect, value=str(dtype), condition=one, path=place.path, line=place.line)
+            inside = _island(region, dtype)
+            yield Fact(aspect=aspect, value=str(dtype), condition=inside or one, path=place.path, line=place.line)
         if Dtype.UNKNOWN not in dtypes:
             continue
         if analysis.region_dtypes.follows_device(region):
@@ -64,6 +57,13 @@ def _regions(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
         else:
             gap = f"the dtype of `{ast.unparse(region.context)[:80]}`"
             yield Fact(aspect=aspect, gap=gap, path=place.path, line=place.line)
+
+
+def _island(region: WrittenRegion, dtype: Dtype) -> str:
+    """The class in whose `forward` alone a region keeps float32: what is around it computes as it did."""
+    function = region.function
+    is_inside = function.name == "forward" and function.owner is not None and dtype is Dtype.FLOAT32
+    return f"in `{function.owner.node.name}`" if is_inside and function.owner is not None else ""
 
 
 def _is_accelerates(region: WrittenRegion, analysis: Analysis) -> bool:
@@ -86,9 +86,9 @@ def _condition(region: WrittenRegion, analysis: Analysis) -> str:
     return found or ("where it is entered" if region.region.optional else "")
 
 
-def _scalers(analysis: Analysis) -> Iterator[Fact]:
+def _scalers(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
     for made in analysis.scaler_allocations:
-        if made.off or made.function.module.file.is_test:
+        if made.off or made.function.module.file.is_test or reach.is_self_test(made.place):
             continue
         enabled = made.enabled
         kind = "ShardedGradScaler" if made.sharded else "the scaler of timm" if made.steps else "GradScaler"
@@ -106,7 +106,7 @@ def _scalers(analysis: Analysis) -> Iterator[Fact]:
 def _with_casts(analysis: Analysis, paths: frozenset[str]) -> Iterator[Module]:
     """The modules in which a model may be cast, and those at some paths at which no rule looks."""
     for module in analysis.modules:
-        if not module.file.is_test and module.mentions(*_CASTS):
+        if not module.file.is_test and module.mentions(*CASTS):
             yield module
     beside = sorted(paths - analysis.program.picked.keys())
     for path in beside[:_MOST_BESIDE]:
@@ -116,19 +116,20 @@ def _with_casts(analysis: Analysis, paths: frozenset[str]) -> Iterator[Module]:
             yield unpicked
 
 
-def _trained_weights(analysis: Analysis, scanned: ByteFacts) -> Iterator[Fact]:
+def _trained_weights(analysis: Analysis, scanned: ByteFacts, reach: TrainingReach) -> Iterator[Fact]:
     """The dtypes that casts give to the modules whose parameters an optimizer is made with."""
     for module in _with_casts(analysis, scanned.casting):
         for function in module.all_functions:
             for call in function.calls:
                 for model in _trained_by(call):
                     frame = analysis.evaluator.root_frame(function)
-                    if not _trains(call, function, analysis):
+                    if not _trains(call, function, analysis) or reach.is_self_test(Location(function, call)):
                         continue
                     adapted = _is_adapted(model, frame, analysis)
                     for way in analysis.module_dtypes.of(model, frame):
                         one = "" if way.sure or adapted else ON_ONE_PATH
-                        condition = condition_at(way.cast, analysis) or one
+                        chosen = cast_where(way.cast, way.dtype, analysis)
+                        condition = joined(chosen, condition_at(way.cast, analysis)) or one
                         yield Fact(
                             aspect=Aspect.WEIGHTS,
                             value=f"{way.dtype}, {FROZEN} under adapters (PEFT)" if adapted else str(way.dtype),
@@ -198,78 +199,3 @@ def _trains(call: ast.Call, function: Function, analysis: Analysis) -> bool:
 
 def _is_trainer(name: str) -> bool:
     return name.startswith(("transformers.", "trl.")) and name.endswith("Trainer")
-
-
-@record
-class ByteFacts:
-    """What the bytes of all files tell, read while they are held: of large sources they are let go of then."""
-
-    exports: tuple[Fact, ...]
-    plain_training: tuple[Fact, ...]
-    """The first backward of each file that trains with torch: what there is where nobody drives a precision."""
-    casting: frozenset[str]
-    """Paths of files that run a backward, and name a half precision."""
-    exporting: frozenset[str]
-    """Paths of files that export or save a model, and name a half precision."""
-    training: frozenset[str]
-    """Paths of files that train, themselves or by a framework."""
-    stepping: frozenset[str]
-    """Paths of files that step something."""
-
-
-def byte_facts(sources: Sources) -> ByteFacts:
-    """Scan all files but those of tests."""
-    exports: list[Fact] = []
-    training: list[Fact] = []
-    casting: set[str] = set()
-    exporting: set[str] = set()
-    trains: set[str] = set()
-    steps: set[str] = set()
-    for file in sources:
-        if file.is_test:
-            continue
-        exports += _exports(file)
-        names_half = any(word in file.data for word in _CASTS)
-        if names_half and any(word in file.data for word in _LEAVES):
-            exporting.add(file.path)
-        if TRAINS.search(file.data):
-            trains.add(file.path)
-        if _STEP in file.data:
-            steps.add(file.path)
-        at = _first_in_code(file, _BACKWARD)
-        if at == -1:
-            continue
-        if names_half:
-            casting.add(file.path)
-        if _IMPORTS_TORCH.search(file.data):
-            training.append(
-                Fact(
-                    aspect=Aspect.DRIVER,
-                    value="nobody: torch trains in the dtype of the weights",
-                    path=file.path,
-                    line=_line(file, at),
-                    judged_by=RULES,
-                )
-            )
-    sets = (frozenset(each) for each in (casting, exporting, trains, steps))
-    return ByteFacts(tuple(exports), tuple(training), *sets)
-
-
-def _exports(file: SourceFile) -> Iterator[Fact]:
-    """The first export of each kind."""
-    for name in EXPORTS:
-        at = file.data.find(f"{name}(".encode())
-        if at != -1 and file.is_code(at):
-            gap = f"`{name}`: in which dtype the exported model computes"
-            yield Fact(aspect=Aspect.EXPORT, path=file.path, line=_line(file, at), gap=gap)
-
-
-def _first_in_code(file: SourceFile, word: bytes) -> int:
-    at = file.data.find(word)
-    while at != -1 and not file.is_code(at):
-        at = file.data.find(word, at + 1)
-    return at
-
-
-def _line(file: SourceFile, offset: int) -> int:
-    return file.data.count(b"\n", 0, offset) + 1

@@ -11,9 +11,10 @@ from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.autograd_mode import CallerMode, is_off
 from verifygate.static.idioms.frozen_models import needs_no_gradients
+from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
-from verifygate.static.syntax.traversal import walk
+from verifygate.static.syntax.traversal import is_script, walk
 from verifygate.static.values.call_graph import Site
 from verifygate.static.values.domain import ExternalResult, Object
 
@@ -29,10 +30,16 @@ _MAX_CALLERS = 4
 class TrainingReach:
     """Answers for the places of one set of modules."""
 
-    def __init__(self, analysis: Analysis, training: Set[str]) -> None:
+    def __init__(
+        self, analysis: Analysis, training: Set[str], evaluating: Set[str] = frozenset(), only: Set[str] = frozenset()
+    ) -> None:
         self._analysis = analysis
         self._training = training
         """Paths of the files that train."""
+        self._evaluating = evaluating
+        """Paths of the files that run a model for what it gives."""
+        self._evaluating_only = only
+        """The same, where nothing speaks of a training."""
 
     # -- programs and functions --------------------------------------------------------------------------------
 
@@ -42,9 +49,37 @@ class TrainingReach:
             return True
         callers = self._analysis.call_graph.above(function) - {function}
         first = [each for each in callers if not self._analysis.call_graph.sites(each) and not each.module.file.is_test]
-        return any(self._trains(each.module.path) for each in first or [function])
+        return any(self._trains(each) for each in first or [function])
 
-    def _trains(self, path: str) -> bool:
+    def only_evaluates(self, path: str) -> bool:
+        """Whether a file is a program that runs a model, and none of what it calls trains one."""
+        return self._is_alone(path) and not self._analysis.import_graph.is_imported(path)
+
+    def _is_alone(self, path: str) -> bool:
+        return path in self._evaluating_only and all(each.module.path != path for each in self._above_training)
+
+    def evaluates(self, function: Function) -> bool:
+        """Whether one of those that run a function, or itself, runs a model for what it gives, or beside a training."""
+        homes = {each.module.path for each in self._analysis.call_graph.above(function)} | {function.module.path}
+        return not homes.isdisjoint(self._evaluating | self._training)
+
+    def is_self_test(self, place: Location) -> bool:
+        """Whether a line runs only where a module that a training imports is itself run as a script."""
+        path, graph = place.path, self._analysis.import_graph
+        if not place.function.module.mentions(b"__main__") or not graph.is_imported(path):
+            return False
+        around = self._analysis.enclosing.around(place.node, place.function)
+        if not any(isinstance(each.node, ast.If) and is_script(each.node.test) for each in around):
+            return False
+        own = graph.closure(path)
+        return any(files != own and not self._training.isdisjoint(files - {path}) for files in graph.programs(path))
+
+    def _trains(self, function: Function) -> bool:
+        """Whether a function that nothing here calls may be started by a program that trains."""
+        path = function.module.path
+        is_started = function.module.file.is_script and function.owner is None  # by its own file, as a script
+        if self.only_evaluates(path) or (is_started and self._is_alone(path)):
+            return False
         return not self._training.isdisjoint(self._analysis.import_graph.together(path))
 
     @cached_property
