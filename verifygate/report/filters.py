@@ -49,7 +49,8 @@ def baseline_words(use: BaselineUse) -> str:
     told = f"{counted(len(use.held), 'finding')} of this run in {use.file}, not blocking; it has"
     told += f" {counted(use.entries, 'entry', 'entries')}"
     stale = len(use.stale)
-    return f"{told}, {stale} stale: `verifygate baseline prune` takes them out" if stale else told
+    remedy = "`verifygate baseline prune` takes them out (after a renaming: `baseline write`)"
+    return f"{told}, {stale} stale: {remedy}" if stale else told
 
 
 def advisory_words(advisory: Advisory) -> str:
