@@ -52,7 +52,7 @@ def half_where_scaled(
 
 def settings_are_parsed(analysis: Analysis) -> bool:
     """Whether a program of the project has such settings, which no call in sight gives a precision."""
-    return any(PARSED.encode() in file.data for file in analysis.program.sources)
+    return any(module.mentions(PARSED.encode()) for module in analysis.modules)
 
 
 def _made_half(way: ModuleDtype, analysis: Analysis) -> Iterator[tuple[Frame, Location]]:
