@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from verifygate.model import Check, EvidenceClass, OwnEvents, Status
-from verifygate.model.precision_contract import AskedPrecision, Aspect, ContractRow, Declaration, PrecisionContract
+from verifygate.model.precision_contract import (
+    DERIVED,
+    AskedPrecision,
+    Aspect,
+    ContractRow,
+    Declaration,
+    PrecisionContract,
+)
 from verifygate.requirements.facts import SHOWN, Cite, Facts, Missing, listed
 from verifygate.requirements.precision_asked import DRIVERS, DTYPES, DYNAMIC, NONE, SCALER_STATE, STATIC
 from verifygate.requirements.run_answers import CALLED, TRAIN, Run, recorded_runs
@@ -69,7 +76,7 @@ def asked_rows(specification: Specification, facts: Facts) -> list[tuple[AskedPr
     runs = [] if isinstance(execution, Missing) else list(recorded_runs(execution))
     rows = []
     for aspect, words in asked.items():
-        declared = tuple(_declared(aspect, contract))
+        declared = tuple(_declared(aspect, contract, words))
         seen = tuple(_seen(aspect, words, runs))
         row = contract.row(aspect)
         gaps = tuple(_gaps(row, missing, has_values=bool(declared)))
@@ -82,14 +89,19 @@ def asked_rows(specification: Specification, facts: Facts) -> list[tuple[AskedPr
 # --- what is declared
 
 
-def _declared(aspect: Aspect, contract: PrecisionContract) -> Iterator[_Told]:
+def _declared(aspect: Aspect, contract: PrecisionContract, asked: tuple[str, ...]) -> Iterator[_Told]:
     row = contract.row(aspect)
     declared = row.declared if row is not None else ()
+    if aspect is Aspect.LOSS_SCALE:
+        declared = tuple(each for each in declared if each.value != NONE)
     has_static = any(_scale(each) == STATIC for each in declared) if aspect is Aspect.LOSS_SCALE else False
     for each in declared:
         if has_static and each.value.startswith(_DEEPSPEEDS):
             continue  # the value that it names is declared too
-        if (value := _in_words(aspect, each)) is not None:
+        value = _in_words(aspect, each)
+        if each.said_by == DERIVED and value not in asked:
+            continue  # no line says it, so none contradicts
+        if value is not None:
             yield _Told(value, f"declared {each.value}", _cite(each), is_whole=not each.condition)
     if aspect is Aspect.LOSS_SCALE and not declared:
         yield from _without_scale(contract)
@@ -113,7 +125,7 @@ def _in_words(aspect: Aspect, each: Declaration) -> str | None:
     if aspect is Aspect.LOSS_SCALE:
         return _scale(each)
     if aspect is Aspect.CHECKPOINT:
-        return SCALER_STATE
+        return SCALER_STATE if "scaler's state" in value and "no scaler's state" not in value else None
     if _FROZEN in value or value.startswith(("as the weights", "TF32")):  # TF32 is about float32, if there is any
         return None
     if value.startswith("autocast's default"):
