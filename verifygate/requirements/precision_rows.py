@@ -76,7 +76,7 @@ def asked_rows(specification: Specification, facts: Facts) -> list[tuple[AskedPr
     runs = [] if isinstance(execution, Missing) else list(recorded_runs(execution))
     rows = []
     for aspect, words in asked.items():
-        declared = tuple(_declared(aspect, contract, words))
+        declared = tuple(_declared(aspect, contract))
         seen = tuple(_seen(aspect, words, runs))
         row = contract.row(aspect)
         gaps = tuple(_gaps(row, missing, has_values=bool(declared)))
@@ -89,19 +89,18 @@ def asked_rows(specification: Specification, facts: Facts) -> list[tuple[AskedPr
 # --- what is declared
 
 
-def _declared(aspect: Aspect, contract: PrecisionContract, asked: tuple[str, ...]) -> Iterator[_Told]:
+def _declared(aspect: Aspect, contract: PrecisionContract) -> Iterator[_Told]:
     row = contract.row(aspect)
     declared = row.declared if row is not None else ()
     if aspect is Aspect.LOSS_SCALE:
-        declared = tuple(each for each in declared if each.value != NONE)
+        declared = tuple(each for each in declared if each.value != NONE)  # that follows from the compute row
     has_static = any(_scale(each) == STATIC for each in declared) if aspect is Aspect.LOSS_SCALE else False
     for each in declared:
         if has_static and each.value.startswith(_DEEPSPEEDS):
             continue  # the value that it names is declared too
-        value = _in_words(aspect, each)
-        if each.said_by == DERIVED and value not in asked:
-            continue  # no line says it, so none contradicts
-        if value is not None:
+        if each.said_by == DERIVED:
+            continue  # no line says it: it neither agrees nor contradicts
+        if (value := _in_words(aspect, each)) is not None:
             yield _Told(value, f"declared {each.value}", _cite(each), is_whole=not each.condition)
     if aspect is Aspect.LOSS_SCALE and not declared:
         yield from _without_scale(contract)

@@ -118,7 +118,9 @@ LIGHTNINGS = "Lightning's GradScaler"
 FRAMEWORKS = {
     "import lightning as L\nL.Trainer(precision='16-mixed')": ("Lightning Trainer", ["float16"], [], [LIGHTNINGS]),
     "import lightning as L\nL.Trainer(precision='16-true')": ("Lightning Trainer", ["float16"], ["float16"], ["none"]),
-    "import lightning as L\nL.Fabric(precision='bf16-true')": ("Lightning Fabric", ["bfloat16"], ["bfloat16"], ["none"]),
+    "import lightning\nlightning.Fabric(precision='bf16-true')": (
+        "Lightning Fabric", ["bfloat16"], ["bfloat16"], ["none"],
+    ),
     "import pytorch_lightning as pl\npl.Trainer(max_epochs=3)": ("Lightning Trainer", ["float32"], [], ["none"]),
     "import accelerate\naccelerate.Accelerator(mixed_precision='bf16')": ("Accelerate", ["bfloat16"], [], ["none"]),
     "from apex import amp\namp.initialize(n, o, opt_level='O1')": ("apex.amp", ["float16"], [], ["apex's own"]),
@@ -278,6 +280,7 @@ def test_what_a_change_alters_is_told_by_aspect_with_the_new_line(tmp_path: Path
         "loss scale: Lightning's GradScaler -> none, train.py:3",
         "weights: nothing declared -> bfloat16, train.py:3",
         "compute: float16 -> bfloat16, train.py:3",
+        "gradients: nothing declared -> bfloat16, train.py:3",
     )
 
 

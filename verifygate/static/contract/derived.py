@@ -184,8 +184,11 @@ def _beside(path: str, weights: list[Fact]) -> list[Fact]:
 
 
 def _gradients(weights: Fact) -> Iterator[Fact]:
+    """The dtype of the gradients: said by the line that says the one of the weights, where there is one."""
     if _dtype(weights):
-        yield _follows(weights, Aspect.GRADIENTS, "as the weights that own them")
+        found = _follows(weights, Aspect.GRADIENTS, "as the weights that own them")
+        is_said = _dtype(weights) != _AS_THE_WEIGHTS
+        yield replace(found, said_by=weights.said_by) if is_said else found
 
 
 def _follows(weights: Fact, aspect: Aspect, note: str, path: str = "", line: int = 0) -> Fact:

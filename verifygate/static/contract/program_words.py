@@ -19,19 +19,24 @@ _OWN_GRADIENTS = re.compile(
 )
 _OWN_MASTERS = re.compile(rb"master_(?:param|weight)|fp32_(?:param|weight|copy)|[Gg]radient_?[Aa]ccumulator")
 _SCALES = re.compile(rb"(?i)scaler(?!s?_?(?:dict)?[ \t]*=[ \t]*None)|loss_scal|apex|native_amp")
+_DEVICE = (
+    rb"\s*(?:f?[\"'](?:cuda|cpu|mps|xpu)[^\"']*[\"']|[\w.\[\]\"']*(?:device|rank|gpu)[\w.\[\]\"']*|torch\.device\([^()]*\))"
+    rb"\s*(?:,\s*non_blocking\s*=\s*\w+\s*)?\)"
+)
 _CASTS = re.compile(
-    rb"\.(?:half|bfloat16|double)\(\)|\.(?:to|type)\([^()\n]*(?:dtype|half|float16|float64|double|precision|Half)"
-    rb"|set_default_dtype|set_default_tensor_type|torch_dtype|weight_dtype|master_weight"
-    rb"|(?:nn\.\w+|Linear|Embedding|Parameter|LayerNorm|RMSNorm)\([^\n]*dtype|from_pretrained\(|from_config\("
-    rb"|assign[ \t]*=[ \t]*True|hub\.load|(?:import|from)[ \t]+(?:deepspeed|megatron|apex)|\.(?:set_)?dtype[ \t]*=[^=]"
+    rb"\.(?:half|bfloat16|double)\(\)|\.to\((?!" + _DEVICE + rb")|\.type\(|\bdtype[ \t]*=(?![ \t]*(?:=|None\b))"
+    rb"|set_default_dtype|set_default_tensor_type|torch_dtype|weight_dtype|master_weight|from_pretrained\(|from_config\("
+    rb"|assign[ \t]*=[ \t]*True|hub\.load|(?:import|from)[ \t]+(?:deepspeed|megatron|apex)"
     rb"|load_in_[48]bit|init_empty_weights|EmptyInit|torch\.jit\.load|torch\.load\([^\n]*\)\.(?:cuda|to|train)"
 )
+"""What may cast weights: a `to` of anything but a device, a `dtype=`, what loads a model by a library."""
 _HARMLESS = re.compile(
     rb"autocast|\{[ \t]*[^{}]*?:[ \t]*\w+[\w.()]*\.(?:half|bfloat16)\(\)|\.(?:to|type)\([^()\n]*\b\w+\.dtype\)"
     rb"|\.to\((?:dtype[ \t]*=[ \t]*)?torch\.(?:float32|float|u?int\d+|long|bool)\)|def from_pretrained"
-    rb"|dtype[ \t]*=[ \t]*torch\.(?:float32|u?int\d+|long|bool)\b|[Tt]okenizer|[Pp]rocessor"
+    rb"|dtype[ \t]*=[ \t]*(?:torch\.(?:float32|u?int\d+|long|bool)|np\.\w+)\b|[Tt]okenizer|[Pp]rocessor"
     rb"|tensor|torch\.(?:arange|zeros|ones|full|rand)"
 )
+"""What is known to be about tensors of a batch, about autocast, or about float32."""
 _STATES = re.compile(rb"\.(save_state|save_checkpoint)\(")
 _UNSAVED = re.compile(rb"enable_checkpointing|save_weights_only|save_only_model|checkpoint_callback")
 
