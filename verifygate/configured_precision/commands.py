@@ -48,10 +48,18 @@ def commands_in(file: ConfigurationFile, sources: Sources) -> Iterator[Command]:
             continue
         script = next((n for n, (word, _) in enumerate(words) if n > at and word.endswith(".py")), None)
         program = _resolved(words[script][0], file.folder, sources) if script is not None else ""
+        if script is None and (script := _module(words, at)) is not None:
+            program = _resolved(f"{words[script][0].replace('.', '/')}.py", file.folder, sources)
         settings = tuple(_settings(words, script, program, file.path, sources))
         files = tuple(hit[0] for word, _ in words for hit in [_FILE.search(word.partition("=")[2] or word)] if hit)
         if settings or files:
             yield Command(program, words[at][1], settings, files)
+
+
+def _module(words: list[tuple[str, int]], start: int) -> int | None:
+    """Where the module stands that `python -m package.module` starts."""
+    named = (n + 1 for n, (word, _) in enumerate(words[:-1]) if n > start and word in ("-m", "--module"))
+    return next((n for n in named if re.fullmatch(r"[A-Za-z_][\w.]*", words[n][0])), None)
 
 
 def _logical(lines: list[str]) -> Iterator[list[tuple[int, str]]]:

@@ -8,6 +8,8 @@ from verifygate.base.records import record
 from verifygate.model.source_facts import NotFollowed
 
 NO_RUN = "no run"
+DERIVED = "derived"
+"""Who says what follows from another row, or from what torch does where nothing is said."""
 
 
 class Aspect(StrEnum):
@@ -40,7 +42,7 @@ class Declaration:
     path: str
     line: int
     said_by: str = "code"
-    """`code` or `configuration`."""
+    """`code`, `configuration`, or `derived` (from another row, or from what torch does where nothing is said)."""
     note: str = ""
     """What says it, or which code names the configuration."""
     condition: str = ""
@@ -100,7 +102,10 @@ class PrecisionContract:
 
 
 def altered(before: PrecisionContract, after: PrecisionContract) -> tuple[str, ...]:
-    """The aspects whose declared values differ: `reduction: float32 -> bfloat16, config.yaml:14`."""
+    """The aspects whose declared values differ: `reduction: float32 -> bfloat16, config.yaml:14`.
+
+    What is derived follows from what differs, and is not told again.
+    """
     lines = []
     for aspect in Aspect:
         old, new = _values(before, aspect), _values(after, aspect)
@@ -116,7 +121,8 @@ def altered(before: PrecisionContract, after: PrecisionContract) -> tuple[str, .
 
 def _values(contract: PrecisionContract, aspect: Aspect) -> dict[str, Declaration]:
     row = contract.row(aspect)
-    return {each.value: each for each in reversed(row.declared)} if row is not None else {}
+    said = [each for each in row.declared if each.said_by != DERIVED] if row is not None else []
+    return {each.value: each for each in reversed(said)}
 
 
 def _listed(values: dict[str, Declaration]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verifygate.base.records import record
-from verifygate.model.precision_contract import NO_RUN, Aspect, ContractRow, Declaration, PrecisionContract
+from verifygate.model.precision_contract import DERIVED, NO_RUN, Aspect, ContractRow, Declaration, PrecisionContract
 from verifygate.model.source_facts import NotFollowed
 
 _NOTHING_SEEN = (NO_RUN, "not recorded", "")
@@ -98,9 +98,28 @@ class ContractInWords:
                 groups.setdefault((row.aspect, each.reason), []).append(each)
         return [Gap(aspect, tuple(places)) for (aspect, _), places in groups.items()]
 
+    @property
+    def _derived_alike(self) -> dict[Aspect, list[Aspect]]:
+        """Each aspect of which all is derived -> those of which the same is, in order: they are told in one line."""
+        groups: dict[tuple[str, ...], list[Aspect]] = {}
+        for row in self.rows:
+            if row.declared and not row.asked and all(each.said_by == DERIVED for each in row.declared):
+                groups.setdefault(tuple(each.value for each in self.values(row)), []).append(row.aspect)
+        return {aspect: found for found in groups.values() for aspect in found}
+
     def text_lines(self) -> Iterator[tuple[str, str]]:
         """(label, text) of each line, about a dozen at most."""
+        joined, told = self._derived_alike, set[Aspect]()
         for row in self.rows:
+            if row.aspect in told:
+                continue
+            alike = joined.get(row.aspect, [])
+            told.update(alike)
+            if len(alike) > 1:
+                shown = self.values(row)[:MOST_VALUES]
+                values = "; ".join(_in_words(each) for each in shown)
+                yield "derived", f"{', '.join(each.value for each in alike)}: {values}"
+                continue
             shown = self.values(row)
             parts = [_in_words(each) for each in shown[:MOST_VALUES]]
             if (more := len(shown) - MOST_VALUES) > 0:

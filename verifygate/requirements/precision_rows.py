@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from verifygate.model import Check, EvidenceClass, OwnEvents, Status
-from verifygate.model.precision_contract import AskedPrecision, Aspect, ContractRow, Declaration, PrecisionContract
+from verifygate.model.precision_contract import (
+    DERIVED,
+    AskedPrecision,
+    Aspect,
+    ContractRow,
+    Declaration,
+    PrecisionContract,
+)
 from verifygate.requirements.facts import SHOWN, Cite, Facts, Missing, listed
 from verifygate.requirements.precision_asked import DRIVERS, DTYPES, DYNAMIC, NONE, SCALER_STATE, STATIC
 from verifygate.requirements.run_answers import CALLED, TRAIN, Run, recorded_runs
@@ -85,10 +92,14 @@ def asked_rows(specification: Specification, facts: Facts) -> list[tuple[AskedPr
 def _declared(aspect: Aspect, contract: PrecisionContract) -> Iterator[_Told]:
     row = contract.row(aspect)
     declared = row.declared if row is not None else ()
+    if aspect is Aspect.LOSS_SCALE:
+        declared = tuple(each for each in declared if each.value != NONE)  # that follows from the compute row
     has_static = any(_scale(each) == STATIC for each in declared) if aspect is Aspect.LOSS_SCALE else False
     for each in declared:
         if has_static and each.value.startswith(_DEEPSPEEDS):
             continue  # the value that it names is declared too
+        if each.said_by == DERIVED:
+            continue  # no line says it: it neither agrees nor contradicts
         if (value := _in_words(aspect, each)) is not None:
             yield _Told(value, f"declared {each.value}", _cite(each), is_whole=not each.condition)
     if aspect is Aspect.LOSS_SCALE and not declared:
@@ -113,7 +124,7 @@ def _in_words(aspect: Aspect, each: Declaration) -> str | None:
     if aspect is Aspect.LOSS_SCALE:
         return _scale(each)
     if aspect is Aspect.CHECKPOINT:
-        return SCALER_STATE
+        return SCALER_STATE if "scaler's state" in value and "no scaler's state" not in value else None
     if _FROZEN in value or value.startswith(("as the weights", "TF32")):  # TF32 is about float32, if there is any
         return None
     if value.startswith("autocast's default"):

@@ -64,7 +64,7 @@ def test_an_own_loop_names_its_regions_and_its_scaler(tmp_path: Path) -> None:
     assert values(contract, Aspect.CHECKPOINT) == [("holds the scaler's state", "train.py", 14)]
     assert [row.aspect for row in contract.rows] == list(Aspect)
     assert {row.aspect.value for row in contract.rows if row.standing == "not followed"} == {
-        *("weights", "gradients", "reduction", "accumulation", "optimizer state", "loss", "export")
+        *("reduction", "loss", "export")
     }
 
 
@@ -117,10 +117,12 @@ def test_where_nothing_trains_there_is_no_contract(tmp_path: Path, text: str) ->
 LIGHTNINGS = "Lightning's GradScaler"
 FRAMEWORKS = {
     "import lightning as L\nL.Trainer(precision='16-mixed')": ("Lightning Trainer", ["float16"], [], [LIGHTNINGS]),
-    "import lightning as L\nL.Trainer(precision='16-true')": ("Lightning Trainer", ["float16"], ["float16"], []),
-    "import lightning\nlightning.Fabric(precision='bf16-true')": ("Lightning Fabric", ["bfloat16"], ["bfloat16"], []),
-    "import pytorch_lightning as pl\npl.Trainer(max_epochs=3)": ("Lightning Trainer", ["float32"], [], []),
-    "from accelerate import Accelerator\nAccelerator(mixed_precision='bf16')": ("Accelerate", ["bfloat16"], [], []),
+    "import lightning as L\nL.Trainer(precision='16-true')": ("Lightning Trainer", ["float16"], ["float16"], ["none"]),
+    "import lightning\nlightning.Fabric(precision='bf16-true')": (
+        "Lightning Fabric", ["bfloat16"], ["bfloat16"], ["none"],
+    ),
+    "import pytorch_lightning as pl\npl.Trainer(max_epochs=3)": ("Lightning Trainer", ["float32"], [], ["none"]),
+    "import accelerate\naccelerate.Accelerator(mixed_precision='bf16')": ("Accelerate", ["bfloat16"], [], ["none"]),
     "from apex import amp\namp.initialize(n, o, opt_level='O1')": ("apex.amp", ["float16"], [], ["apex's own"]),
 }  # fmt: skip
 
@@ -275,7 +277,7 @@ def test_what_a_change_alters_is_told_by_aspect_with_the_new_line(tmp_path: Path
     assert altered(before, before) == ()
     after = contract_of(tmp_path, "\n" + text.format("bf16-true"))
     assert altered(before, after) == (
-        "loss scale: Lightning's GradScaler -> nothing declared, train.py:2 before",
+        "loss scale: Lightning's GradScaler -> none, train.py:3",
         "weights: nothing declared -> bfloat16, train.py:3",
         "compute: float16 -> bfloat16, train.py:3",
         "gradients: nothing declared -> bfloat16, train.py:3",

@@ -7,10 +7,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.base.records import replace
 from verifygate.configured_precision.setting import (
     ACCELERATE,
-    BFLOAT16,
     DEEPSPEED,
-    FLOAT16,
-    FLOAT32,
     HUGGING_FACE,
     LIGHTNING,
     OWN,
@@ -22,7 +19,9 @@ from verifygate.model.precision_contract import Aspect, ContractRow, Declaration
 from verifygate.static.analysis import Analysis
 from verifygate.static.contract.byte_facts import ByteFacts
 from verifygate.static.contract.calls import call_facts, of_evaluation
-from verifygate.static.contract.fact import CONFIGURATION_RULES, FROZEN, RULES, Fact
+from verifygate.static.contract.checkpoints import checkpoint_facts
+from verifygate.static.contract.derived import Derived, distinct
+from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
 from verifygate.static.contract.framework_calls import configured
 from verifygate.static.contract.library_calls import DEFAULT_DTYPE
 from verifygate.static.contract.losses import loss_facts
@@ -39,7 +38,6 @@ _DRIVERS = {
     TORCHTITAN: ("torchtitan", ""),
 }
 
-_DTYPES = frozenset({FLOAT16, BFLOAT16, FLOAT32, "float64"})
 _NOT_NAMED = "no code names this file"
 
 
@@ -59,15 +57,9 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContr
     for each in analysis.configuration.unread:
         facts.append(Fact(aspect=Aspect.COMPUTE, path=each.path, line=each.line, gap=each.reason))
     facts += _beside_tf32(facts, analysis)
-    facts += [each for fact in facts for each in _of_their_gradients(fact)]
+    facts += distinct(checkpoint_facts(facts, analysis, scanned, reach))
+    facts += distinct(Derived(facts, scanned, analysis, reach).facts())
     return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in Aspect))
-
-
-def _of_their_gradients(weights: Fact) -> Iterator[Fact]:
-    """The dtype of the gradients of weights that are trained: torch gives a parameter a gradient of its own dtype."""
-    dtype = weights.value.partition(",")[0]
-    if weights.aspect is Aspect.WEIGHTS and dtype in _DTYPES and FROZEN not in weights.value:
-        yield replace(weights, aspect=Aspect.GRADIENTS, value=dtype, note="as the weights that own them", gap="")
 
 
 def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis) -> Iterator[Fact]:

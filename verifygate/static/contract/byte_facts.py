@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from verifygate.base.records import record
 from verifygate.model.precision_contract import Aspect
@@ -11,6 +11,7 @@ from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.contract.exports import EXPORTS
 from verifygate.static.contract.fact import RULES, Fact
+from verifygate.static.contract.program_words import FileWords, file_words
 from verifygate.static.contract.training import TRAINS
 
 CASTS = (b"half(", b"bfloat16", b"float16")
@@ -25,7 +26,7 @@ _MAY_TRAIN = re.compile(rb"optim|\bfit\w*\(|\b_?train\w*\(|Trainer")
 """What a program has that may train, by a function of its own or of another file."""
 
 
-@record
+@record(kw_only=True)
 class ByteFacts:
     """What the bytes of all files tell, read while they are held: of large sources they are let go of then."""
 
@@ -44,6 +45,8 @@ class ByteFacts:
     """Paths of files that run a model for what it gives."""
     evaluating_only: frozenset[str]
     """The same of files in which nothing speaks of a training."""
+    words: Mapping[str, FileWords]
+    """What derived rows rest on, of the files that say something of it."""
 
 
 def byte_facts(sources: Sources) -> ByteFacts:
@@ -56,9 +59,12 @@ def byte_facts(sources: Sources) -> ByteFacts:
     steps: set[str] = set()
     evaluates: set[str] = set()
     evaluates_only: set[str] = set()
+    words: dict[str, FileWords] = {}
     for file in sources:
         if file.is_test:
             continue
+        if (said := file_words(file)) is not None:
+            words[file.path] = said
         exports += _exports(file)
         names_half = any(word in file.data for word in CASTS)
         if names_half and any(word in file.data for word in _LEAVES):
@@ -87,8 +93,11 @@ def byte_facts(sources: Sources) -> ByteFacts:
                     judged_by=RULES,
                 )
             )
-    sets = (frozenset(each) for each in (casting, exporting, trains, steps, evaluates, evaluates_only))
-    return ByteFacts(tuple(exports), tuple(training), *sets)
+    return ByteFacts(
+        exports=tuple(exports), plain_training=tuple(training), casting=frozenset(casting),
+        exporting=frozenset(exporting), training=frozenset(trains), stepping=frozenset(steps),
+        evaluating=frozenset(evaluates), evaluating_only=frozenset(evaluates_only), words=words,
+    )  # fmt: skip
 
 
 def _exports(file: SourceFile) -> Iterator[Fact]:

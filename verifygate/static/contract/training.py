@@ -23,7 +23,7 @@ TRAINS = re.compile(rb"\.backward\(|manual_backward\(|\.fit\(|def training_step|
 _BACKWARDS = frozenset({"backward", "manual_backward"})
 _HOOKS = frozenset({"training_step", "compute_loss"})
 _FITS = frozenset({"fit", "train"})
-_EVALUATES = frozenset({"predict", "test", "validate", "evaluate"})
+_EVALUATES = frozenset({"predict", "test", "validate", "evaluate", "eval"})
 _MAX_CALLERS = 4
 
 

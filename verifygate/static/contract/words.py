@@ -16,6 +16,7 @@ from verifygate.configured_precision.setting import (
 )
 from verifygate.model.precision_contract import Aspect
 
+NO_SCALE = "none"
 _SCALERS = {
     LIGHTNING: "Lightning's GradScaler",
     ACCELERATE: "Accelerate's GradScaler",
@@ -44,3 +45,5 @@ def meaning(framework: str, word: str) -> Iterator[tuple[Aspect, str]]:
         yield Aspect.WEIGHTS, f"{dtype}, with a float32 master copy that DeepSpeed keeps"
     if dtype == FLOAT16 and not text.endswith("-true"):
         yield Aspect.LOSS_SCALE, _SCALERS[framework]
+    else:
+        yield Aspect.LOSS_SCALE, NO_SCALE
