@@ -152,6 +152,7 @@ def main(sharded):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # of a shard
         scaler.step(optimizer)
         scaler.update()
+    distributed.barrier()  # a rank that leaves first may keep the other one from its end
     distributed.destroy_process_group()
 
 
