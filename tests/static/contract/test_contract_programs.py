@@ -56,7 +56,8 @@ main("x")
     assert [value for value, _ in told(contract, Aspect.DRIVER)] == ["nobody: torch trains in the dtype of the weights"]
 
 
-def test_a_command_that_starts_an_evaluation_tells_nothing_of_the_training(tmp_path: Path) -> None:
+@pytest.mark.parametrize("loss", ["", "        return self.compute_loss(x)\n\n    def compute_loss(self, x):\n"])
+def test_a_command_that_starts_an_evaluation_tells_nothing_of_the_training(tmp_path: Path, loss: str) -> None:
     encode = """from transformers import HfArgumentParser, TrainingArguments
 from net import Net
 
@@ -68,8 +69,9 @@ def main():
 
 main()
 """
+    net = f"import torch\n\nclass Net(torch.nn.Linear):\n    def forward(self, x):\n{loss}        return x\n"
     started = "python -m encode --per_device_eval_batch_size 8 --fp16\n"
-    contract = contract_of(tmp_path, train_dot_py=TRAINS, net_dot_py=NET, encode_dot_py=encode, run_dot_sh=started)
+    contract = contract_of(tmp_path, train_dot_py=TRAINS, net_dot_py=net, encode_dot_py=encode, run_dot_sh=started)
     assert [value for value, _ in told(contract, Aspect.DRIVER)] == ["nobody: torch trains in the dtype of the weights"]
     assert told(contract, Aspect.LOSS_SCALE) == [("none", "")]
     assert told(contract, Aspect.COMPUTE) == []

@@ -128,3 +128,26 @@ def test_rows_that_are_derived_alike_share_a_line(tmp_path: Path) -> None:
     derived = [text for label, text in lines if label == "derived"]
     assert len(derived) == 1
     assert derived[0].startswith("gradients, reduction, accumulation, optimizer state: float32 (train.py:")
+
+
+@pytest.mark.parametrize(("strategy", "who"), [("'ddp'", "Lightning's"), ("DeepSpeedStrategy()", "DeepSpeed's")])
+def test_deepspeed_under_lightning_scales_itself(tmp_path: Path, strategy: str, who: str) -> None:
+    text = f"import lightning as L\nL.Trainer(precision='16-mixed', strategy={strategy})\n"
+    (found,) = told(contract_of(tmp_path, text), Aspect.LOSS_SCALE)
+    assert found.value.startswith(who)
+
+
+def test_default_weights_under_accelerate_say_what_a_launcher_may_change(tmp_path: Path) -> None:
+    text = """from accelerate import Accelerator
+import torch
+
+def main(rows, Net):
+    accelerator = Accelerator(mixed_precision="bf16")
+    model = Net()
+    adam = torch.optim.AdamW(model.parameters())
+    for row in rows:
+        accelerator.backward(model(row).mean())
+        adam.step()
+"""
+    (found,) = told(contract_of(tmp_path, text), Aspect.WEIGHTS)
+    assert (found.value, found.condition) == ("float32, torch's default", "unless launched with DeepSpeed")

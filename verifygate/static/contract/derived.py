@@ -115,7 +115,11 @@ class Derived:
             return
         path, line, _ = made[0]
         note = "torch's default; nothing in the source of this program sets another"
-        yield Fact(aspect=Aspect.WEIGHTS, path=path, line=line, value=_FLOAT32, note=note, said_by=DERIVED)
+        launched = any(each.startswith("Accelerate") for each in program.drivers)
+        yield Fact(
+            aspect=Aspect.WEIGHTS, path=path, line=line, value=_FLOAT32, note=note, said_by=DERIVED,
+            condition="unless launched with DeepSpeed" if launched else "",
+        )  # fmt: skip
 
     # -- what follows from them --------------------------------------------------------------------------------
 
@@ -124,6 +128,8 @@ class Derived:
             aspect=Aspect.WEIGHTS, path=program.path, line=program.line, value=_AS_THE_WEIGHTS,
             note="by how torch works; their dtype is not followed",
         )  # fmt: skip
+        if not weights and program.is_of_deepspeed and any(_OF_DEEPSPEED in each.value for each in self._facts):
+            return  # a configuration says it
         owns = program.says("owns_gradients")
         has_policy = any(each.startswith("FSDP") for each in program.drivers)
         known = [each for each in weights or [symbolic] if FROZEN not in each.value]  # of others, what is trained

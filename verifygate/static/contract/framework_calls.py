@@ -13,7 +13,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.contract.call_site import CallSite, argparse_default, in_short
 from verifygate.static.contract.conditions import BY_DEFAULT, ON_ONE_PATH
 from verifygate.static.contract.fact import CONFIGURATION_RULES, RULES, Fact
-from verifygate.static.contract.words import meaning
+from verifygate.static.contract.words import NO_SCALE, SCALERS, meaning
 from verifygate.static.idioms.deepspeed_tables import item_of, scales_in_force, value_at
 from verifygate.static.idioms.framework_scalers import scaler_is_off
 from verifygate.static.syntax.names import last_name
@@ -25,7 +25,13 @@ _LIGHTNINGS = {"Fabric": "Lightning Fabric", "LightningLite": "Lightning Lite"}
 def lightning(site: CallSite) -> Iterator[Fact]:
     what = _LIGHTNINGS.get(site.name.rpartition(".")[2], "Lightning Trainer")
     yield site.fact(Aspect.DRIVER, what, judged_by=RULES)
-    yield from _switch(site, LIGHTNING, "precision", "32-true")
+    strategy = site.given("strategy")
+    is_deepspeed = strategy is not None and "deepspeed" in ast.unparse(strategy).lower()
+    for each in _switch(site, LIGHTNING, "precision", "32-true"):
+        if is_deepspeed and each.aspect is Aspect.LOSS_SCALE and each.value != NO_SCALE:
+            yield replace(each, value=SCALERS[DEEPSPEED])
+        else:
+            yield each
 
 
 def composer(site: CallSite) -> Iterator[Fact]:

@@ -50,6 +50,8 @@ def _loss(call: ast.Call, function: Function, analysis: Analysis) -> str:
 
 def _of_loss(call: ast.Call, name: str, function: Function, analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
     place = Location(function, call)
+    if reach.is_self_test(place):
+        return
     short = name.rpartition(".")[2]
     around = analysis.region_coverage.written_around(call, function)
     cover = analysis.region_coverage.cover(call, function) if analysis.written_regions.some_active else None

@@ -56,7 +56,7 @@ class TrainingReach:
         return self._is_alone(path) and not self._analysis.import_graph.is_imported(path)
 
     def _is_alone(self, path: str) -> bool:
-        return path in self._evaluating_only and all(each.module.path != path for each in self._above_training)
+        return path in self._evaluating_only and all(each.module.path != path for each in self._above_steps)
 
     def evaluates(self, function: Function) -> bool:
         """Whether one of those that run a function, or itself, runs a model for what it gives, or beside a training."""
@@ -81,6 +81,12 @@ class TrainingReach:
         if self.only_evaluates(path) or (is_started and self._is_alone(path)):
             return False
         return not self._training.isdisjoint(self._analysis.import_graph.together(path))
+
+    @cached_property
+    def _above_steps(self) -> frozenset[Function]:
+        """The functions that run a backward or a fit; a hook by its name, such as a model's `compute_loss`, is none."""
+        graph = self._analysis.call_graph
+        return frozenset[Function]().union(*(graph.above(each) for each in self._analysis.functions if _steps(each)))
 
     @cached_property
     def _above_training(self) -> frozenset[Function]:
@@ -178,8 +184,10 @@ class TrainingReach:
 
 
 def _trains(function: Function) -> bool:
-    if function.name in _HOOKS:
-        return True
+    return function.name in _HOOKS or _steps(function)
+
+
+def _steps(function: Function) -> bool:
     if not function.module.mentions(b"backward(", b".fit(", b"Trainer"):
         return False
     return any(

@@ -17,7 +17,7 @@ from verifygate.configured_precision.setting import (
 from verifygate.model.precision_contract import Aspect
 
 NO_SCALE = "none"
-_SCALERS = {
+SCALERS = {
     LIGHTNING: "Lightning's GradScaler",
     ACCELERATE: "Accelerate's GradScaler",
     HUGGING_FACE: "the Trainer's GradScaler, through Accelerate",
@@ -44,6 +44,6 @@ def meaning(framework: str, word: str) -> Iterator[tuple[Aspect, str]]:
     elif framework == DEEPSPEED and dtype in (FLOAT16, BFLOAT16):
         yield Aspect.WEIGHTS, f"{dtype}, with a float32 master copy that DeepSpeed keeps"
     if dtype == FLOAT16 and not text.endswith("-true"):
-        yield Aspect.LOSS_SCALE, _SCALERS[framework]
+        yield Aspect.LOSS_SCALE, SCALERS[framework]
     else:
         yield Aspect.LOSS_SCALE, NO_SCALE
