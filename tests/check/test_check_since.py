@@ -47,7 +47,7 @@ def test_what_stood_is_counted_and_not_reported(repository: Path, capsys: pytest
     document = json.loads(capsys.readouterr().out)
     assert (document["findings"], document["stood_before"]) == ([], 1)
     assert main(["check", "--since", "main"]) == 0
-    assert "No findings in 1 file; 1 stood before, at " in capsys.readouterr().out
+    assert "No new findings in 1 file; 1 stood before, at " in capsys.readouterr().out
 
 
 def test_what_is_new_fails(repository: Path, capsys: pytest.CaptureFixture[str]):

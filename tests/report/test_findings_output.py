@@ -62,6 +62,7 @@ def test_json_is_the_contract() -> None:
     document = json.loads(render_check(check_report(), "json"))
     assert set(document) == {
         *("schema_version", "files_checked", "findings", "not_analysed", "not_followed", "contract", "folder"),
+        "fail_on",
         *("stood_before", "in_baseline"),
     }
     place = {"rule", "name", "path", "line", "column", "end_line"}

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from verifygate.base.cpu_time import Timings
 from verifygate.check import answer_cache
 from verifygate.check.answer_cache import CheckOutput
-from verifygate.check.failing import Threshold, threshold
 from verifygate.check.options import STDIN, CheckOptions
 from verifygate.check.project import Asked, read_asked
 from verifygate.check.set_aside import Old, known_old
 from verifygate.check.settings import contents_of, judged, unconfigured
 from verifygate.config.locate import find
 from verifygate.report.formats import FORMATS, render_check
+from verifygate.report.threshold import AS_IN_RUN, Threshold, threshold
 from verifygate.sources.repository import folder_in_repository
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ def _computed(
     options: CheckOptions, base: RuleSelection, asked: Asked, old: Old, least: Threshold, timings: Timings
 ) -> tuple[CheckOutput, Sequence[NotAnalysed]]:
     with timings.part("load the rules"):
+        from verifygate.base.records import replace
         from verifygate.check.report_scope import as_typed, within
         from verifygate.static.engine import analyse
         from verifygate.static.registry import load_rules
@@ -157,7 +158,6 @@ def _computed(
         whole = report_of(outcome, folder_in_repository(Path.cwd()))
         report = within(whole, asked)
     if old.commit or old.baseline is not None:
-        from verifygate.base.records import replace
         from verifygate.check.set_aside import apart
 
         with timings.part("set aside what is old"):
@@ -165,13 +165,13 @@ def _computed(
             report = replace(report, findings=tuple(new), stood_before=before, in_baseline=baselined)
     if any(FORMATS[each.format].shows_fixes for each in options.outputs):
         with timings.part("see what can be fixed"):  # building fixes costs more than finding faults
-            from verifygate.base.records import replace
             from verifygate.check.fixes import fixes_for
 
             proven = any(FORMATS[each.format].shows_edits for each in options.outputs)
             fixed = fixes_for(report.findings, asked.sources, choice, report_of, proven=proven)
             report = replace(report, findings=fixed)
-    fails = any(not each.is_note and least.is_met_by(each) for each in report.findings)
+    report = replace(report, fail_on=options.fail_on)
+    fails = any(least.is_met_by(each) for each in report.findings)
     shown = as_typed(report, asked.as_typed)
     around = len(whole.not_analysed) - len(report.not_analysed)
     with timings.part("render"):
@@ -240,4 +240,6 @@ def _asides(
         told.append(f"{counted(around, 'file')} of the project around could not be analysed")
     if options.fail_on and report.findings and not fails:
         told.append(f"none fails: --fail-on {options.fail_on}")
+    elif fails and not options.fail_on and not any(AS_IN_RUN.is_met_by(each) for each in report.findings):
+        told.append("exit code 1, though none would block `run`: `--fail-on high,certain` lets them pass")
     return told

@@ -15,9 +15,12 @@ from verifygate.commands.progress import progress_line
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--emulate-cuda", is_flag=True, help="Run code written for CUDA on this CPU; evidence is `emulated`.")
 @click.option("--capability", default="", help="Compute capability of the emulated device (default: 8.0), such as 7.5.")
+@click.option("--show-output", is_flag=True, help="Show on stderr what the script writes, while it runs.")
 @format_option
 @click.option("--seconds", type=click.FloatRange(min=1), default=600.0, help="Time limit of the run (default: 600).")
-def probe(command: tuple[str, ...], emulate_cuda: bool, capability: str, fmt: str, seconds: float) -> int:
+def probe(
+    command: tuple[str, ...], emulate_cuda: bool, capability: str, show_output: bool, fmt: str, seconds: float
+) -> int:
     """Record one run of any script, unmodified: `verifygate probe -- python train.py --lr 0.1`.
 
     Exit code 0: steps were recorded and broke no rule. 1: violations. 2: bad input, the script failed, or NOT MEASURED.
@@ -30,7 +33,7 @@ def probe(command: tuple[str, ...], emulate_cuda: bool, capability: str, fmt: st
         raise click.UsageError("--capability goes with --emulate-cuda, and is two numbers: 7.5")
     major, minor = (capability or "8.0").split(".")
     parts = parsed(command)
-    with progress_line() as progress:
+    with progress_line(quiet=show_output) as progress:
         progress(f"running {' '.join(parts.script)}")
         report = witness(
             parts,
@@ -39,9 +42,17 @@ def probe(command: tuple[str, ...], emulate_cuda: bool, capability: str, fmt: st
             emulate_cuda=emulate_cuda,
             folder=Path.cwd(),
             capability=(int(major), int(minor)),
+            tell=_shown if show_output else None,
         )
     if fmt == "json":
         click.echo(report.model_dump_json(indent=1))
     else:
         click.echo(probe_text.text(report))
     return report.exit_code
+
+
+def _shown(line: str) -> None:
+    """Show a line of the script's: the bar keeps a CI service from taking it for a command."""
+    from verifygate.report.escape import LONG, lines
+
+    click.echo(f"| {lines(line, LONG)}", err=True)

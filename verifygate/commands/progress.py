@@ -11,15 +11,16 @@ STAGE = "["
 
 
 @contextmanager
-def progress_line(*, logged: bool = False) -> Iterator[Callable[[str], None]]:
+def progress_line(*, logged: bool = False, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Gives a function that shows its text, and how long it has taken, in one line, which goes away at the end.
 
-    Without a terminal there is nothing, or, where it is `logged`, a line for each stage that begins.
+    Without a terminal there is nothing, or, where it is `logged`, a line for each stage that begins. Where it is
+    `quiet`, something else is written to the terminal meanwhile.
     """
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if quiet or not console.is_terminal:
         yield _log if logged else lambda _text: None
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

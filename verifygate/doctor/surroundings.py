@@ -19,6 +19,8 @@ from verifygate.process.subject import Subject
 from verifygate.sources import git
 
 SECONDS = 60.0
+MOST = 5
+"""Modules that are named; of more the number is told."""
 _MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 """What the branch may be called that changes are merged into, where nothing names it."""
 _ABSENT = """
@@ -78,8 +80,10 @@ def _imports(subject: Subject, folder: Path, modules: Mapping[str, str], shown: 
         return Answer("imports", State.NOTE, "not known: the interpreter did not say which modules it finds")
     if not absent:
         return Answer("imports", State.OK, "every module that the sources import is found")
-    first = ", ".join(f"{name} ({modules[name]})" for name in absent[:5])
-    more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
+    named = {name.casefold(): f"{name} ({modules[name]})" for name in reversed(absent)}  # PIL and pil are one package
+    shown_first = list(reversed(named.values()))[: MOST + 1 if len(named) == MOST + 1 else MOST]  # never "and 1 more"
+    first = ", ".join(shown_first)
+    more = f" and {len(named) - len(shown_first)} more" if len(named) > len(shown_first) else ""
     remedy = for_imports([f"No module named '{name}'" for name in absent], shown, subject.root)
     return Answer("imports", State.NOTE, f"not found in {shown}: {first}{more}", remedy)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,11 +71,12 @@ def launch(
     env: dict[str, str] | None = None,
     cwd: Path | None = None,
     follow: bool = False,
+    tell: Callable[[str], object] | None = None,
 ) -> Launched:
     """Run `script.py arguments...` or `-m module arguments...` with these instruments, installed in this order.
 
     `folder` is private to the run and empty; instruments write there. `python` are options of the interpreter.
-    `follow`: the Python processes that it starts have the instruments as well.
+    `follow`: the Python processes that it starts have the instruments as well. `tell` gets its output while it runs.
     Raises OSError where the interpreter cannot be started.
     """
     start = assemble(folder / "code")
@@ -88,6 +89,7 @@ def launch(
         seconds=seconds,
         env=env,
         cwd=cwd,
+        tell=tell,
     )
     return Launched(completed, read_all_told(written))
 

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,8 +94,12 @@ def probe(
     emulate_cuda: bool,
     folder: Path,
     capability: tuple[int, int] = (8, 0),
+    tell: Callable[[str], object] | None = None,
 ) -> ProbeReport:
-    """Run the command in `folder` (where the user is) under the recorder. Raises UsageError where it cannot start."""
+    """Run the command in `folder` (where the user is) under the recorder; `tell` gets its output while it runs.
+
+    Raises UsageError where it cannot start.
+    """
     root = folder.resolve()
     named = command.script[0] != "-m" and not command.is_installed
     if named and not (script := Path(command.script[0]).resolve()).is_relative_to(root):
@@ -117,6 +121,7 @@ def probe(
                 | {name: value for name, value in os.environ.items() if name != CHILDREN_VARIABLE},
                 cwd=folder,
                 follow=True,
+                tell=tell,
             )
         except OSError as error:
             raise UsageError(f"the interpreter cannot be started: {error.strerror}", where=words[0]) from error

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from verifygate.execution.checks import tree_unchanged
 from verifygate.execution.collected_tests import find_tests, read_config
 from verifygate.execution.environment import Interpreter, ask
 from verifygate.execution.remedies import NAME_ANOTHER, without_pytest
@@ -13,8 +14,8 @@ from verifygate.execution.rerun_failed import run_again
 from verifygate.execution.run_integrity import ID as RAN
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
-from verifygate.execution.snapshot import tree_as_read
-from verifygate.execution.steps import STEPS, Watched, account_of
+from verifygate.execution.snapshot import tree_as_read, tree_on_disk
+from verifygate.execution.steps import STEPS, Watched, account_of, examine_entries
 from verifygate.execution.tests_at_base import with_before, with_emulated_before
 from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
@@ -32,8 +33,10 @@ class ExecutionStage:
         root = context.subject.root
         config = read_config(root)
         chosen = context.settings.execution.pytest or find_tests(root, config)
+        if not chosen and context.settings.execution.oracles.commands:
+            return _entries_alone(self.name, context)
         if not chosen:
-            return not_configured(self.name, "add tests, or name them in `execution.pytest`")
+            return not_configured(self.name, "add tests, or name commands that train in `execution.oracles.entries`")
         with tempfile.TemporaryDirectory(prefix="verifygate-run-", ignore_cleanup_errors=True) as folder:
             private = Path(folder)
             context.progress("asking the project's interpreter what it is")
@@ -54,6 +57,26 @@ class ExecutionStage:
             environment=interpreter.answers | _bounds(context),
             details=ExecutionDetails.model_validate(details),
         )
+
+
+def _entries_alone(stage: str, context: StageContext) -> StageResult:
+    """The result of a project that has no tests: the programs that train, as the configuration names them."""
+    with tempfile.TemporaryDirectory(prefix="verifygate-run-", ignore_cleanup_errors=True) as folder:
+        private = Path(folder)
+        context.progress("asking the project's interpreter what it is")
+        interpreter = ask(context.subject, private)
+        before = tree_as_read(context)
+        examined = examine_entries(context, Scrubber(context.subject.root, private), private)
+        now = tree_on_disk(context)
+    unchanged = tree_unchanged(before.changed(now), before.added(now))
+    return StageResult(
+        stage=stage,
+        outcome=Outcome.COMPLETED,
+        checks=(*examined.checks, unchanged),
+        findings=examined.findings,
+        environment=interpreter.answers | _bounds(context),
+        details=ExecutionDetails(oracle_entries=examined.entries, half_precision=examined.half_precision or None),
+    )
 
 
 def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -77,16 +77,20 @@ class Watched:
     @cached_property
     def examined(self) -> Examined:
         """What the oracles answer."""
-        context = self.context
-        context.progress("asking the oracles")
-        return ask_the_oracles(
-            context.subject,
-            context.settings.execution.oracles,
-            context.sources,
-            self.scrubber,
-            self.folder / "oracles",
-            capability=context.settings.execution.capability,
-        )
+        return examine_entries(self.context, self.scrubber, self.folder)
+
+
+def examine_entries(context: StageContext, scrubber: Scrubber, folder: Path) -> Examined:
+    """Run the programs that train, as the configuration names them, under the oracles."""
+    context.progress("asking the oracles")
+    return ask_the_oracles(
+        context.subject,
+        context.settings.execution.oracles,
+        context.sources,
+        scrubber,
+        folder / "oracles",
+        capability=context.settings.execution.capability,
+    )
 
 
 @dataclass(frozen=True)

@@ -26,5 +26,7 @@ class CheckReport:
     """Findings that are not listed because the baseline file holds them."""
     contract: PrecisionContract = PrecisionContract()
     """Who drives mixed precision, and the dtypes that are declared."""
+    fail_on: str = ""
+    """The least that fails, as `--fail-on` names it; empty where every finding that is no note does."""
     folder: str = ""
     """The way from the root of the repository to the folder that paths are relative to; empty where they are one."""

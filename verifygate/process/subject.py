@@ -7,7 +7,9 @@ and what left the group as well (verifygate/process/orphans.py).
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -15,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -118,11 +120,13 @@ class Subject:
         cwd: Path | None = None,
         stop: threading.Event | None = None,
         limits: Limits = UNLIMITED,
+        tell: Callable[[str], object] | None = None,
     ) -> Completed:
         """Run the interpreter with `argv` in the root (or `cwd`) for at most `seconds`.
 
         `env` adds to the allowed environment; `python_path` goes in front of the root on the module path. Setting
-        `stop` from another thread ends the process early, as the time limit would.
+        `stop` from another thread ends the process early, as the time limit would. `tell` gets each line that it
+        writes, on either stream, while it runs.
         Raises OSError where the interpreter cannot be started.
         """
         command = (str(self.interpreter), *argv)
@@ -145,14 +149,17 @@ class Subject:
                     start_new_session=True,
                 )
                 family, end = Family(child.pid, mark), _End.LATE
+                readers = tuple(_Reader(path, tell) for path in outputs) if tell is not None else ()
                 left: tuple[str, ...] = ()
                 with orphans.known(child.pid):
                     try:
                         _limit(child, limits)
-                        end = _watch(child, started + seconds, outputs, stop, family, limits.processes)
+                        end = _watch(child, started + seconds, outputs, stop, family, limits.processes, readers)
                         left = _left_behind(family, end)
                     finally:
                         exit_code = _kill(child, family)
+                        for each in readers:
+                            each.read(final=True)
             return Completed(
                 argv=tuple(argv),
                 exit_code=exit_code,
@@ -203,6 +210,7 @@ def _watch(
     stop: threading.Event | None,
     family: Family,
     most: int | None,
+    readers: Sequence[_Reader] = (),
 ) -> _End:
     """Wait for the end; or stop the group at the deadline, when told to, for too much output or too many processes.
 
@@ -211,6 +219,8 @@ def _watch(
     count_at = time.monotonic()
     while not _ended(child):
         end = None
+        for each in readers:
+            each.read()
         if time.monotonic() >= deadline or (stop is not None and stop.is_set()):
             end = _End.LATE
         elif _written(outputs) > MAX_OUTPUT_BYTES:
@@ -226,6 +236,27 @@ def _watch(
             return end
         time.sleep(max(0.0, min(POLL_SECONDS, deadline - time.monotonic())))
     return _End.OWN
+
+
+class _Reader:
+    """Passes on what a process writes to a file, line by line, while it writes."""
+
+    def __init__(self, path: Path, tell: Callable[[str], object]) -> None:
+        self._path = path
+        self._tell = tell
+        self._position = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+
+    def read(self, *, final: bool = False) -> None:
+        """Pass on what has come since."""
+        with self._path.open("rb") as file:
+            file.seek(self._position)
+            data = file.read(MAX_OUTPUT_BYTES)
+        self._position += len(data)
+        *whole, self._rest = re.split(r"\r\n|\r|\n", self._rest + self._decoder.decode(data, final))
+        for line in (*whole, self._rest) if final and self._rest else whole:
+            self._tell(line)
 
 
 def _limit(child: subprocess.Popen[bytes], limits: Limits) -> None:

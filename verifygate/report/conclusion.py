@@ -39,6 +39,11 @@ def sentences(view: View) -> tuple[str, str, str]:
 
 
 def _decided(view: View) -> str:
+    untrained = f"{view.untrained}. " if view.untrained else ""
+    return f"{untrained}{_judged(view)}"
+
+
+def _judged(view: View) -> str:
     completed = [stage for stage in view.report.stages if stage.outcome is Outcome.COMPLETED]
     looked = words(_looked(stage) for stage in completed) if completed else "no stage"
     if view.report.verdict is Verdict.PASS:
@@ -82,8 +87,8 @@ def _unknown(view: View) -> str:
     parts = []
     if view.left_open:
         some = f", {waived} of them waived" if waived else ""
-        first = view.left_open[0].check
-        told = f", the first `{first.id}`: {view.actual(first)}"
+        first = view.left_singly[0].check if view.left_singly else None
+        told = f", the first `{first.id}`: {view.actual(first)}" if first else ", none of them required"
         parts.append(f"{counted(len(view.left_open), 'check')}{some}{told}")
     if view.not_run:
         parts.append(f"{words(stage.stage for stage in view.not_run)}, which did not run")

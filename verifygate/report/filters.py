@@ -9,7 +9,7 @@ from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.model import Advisory, BaselineUse, Construct, PolicyOrigin, PolicyState
-from verifygate.report.phrases import listing, tally, words
+from verifygate.report.phrases import listing, statuses, tally, words
 from verifygate.report.quantities import (
     amount,
     interval,
@@ -84,6 +84,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "samples": samples,
         "seconds": seconds,
         "spread": spread,
+        "statuses": statuses,
         "stages": lambda stages: words(stage.stage for stage in stages),
         "tally": tally,
         "tree": as_text,

@@ -14,6 +14,7 @@ from verifygate.base.records import replace
 from verifygate.model.check_report import CheckReport
 from verifygate.model.finding import Certainty, Finding, Place, Severity
 from verifygate.model.fingerprint import fingerprint
+from verifygate.report.threshold import threshold
 from verifygate.sources.repository import path_in_repository, root_above
 
 if TYPE_CHECKING:
@@ -63,9 +64,10 @@ def of_report(view: View) -> list[Issue]:
 
 
 def of_check(report: CheckReport) -> list[Issue]:
-    """The findings of `check`, worst first: each that is no note ends it with exit code 1."""
+    """The findings of `check`, worst first. What `--fail-on` names, by default each that is no note, blocks."""
+    least = threshold(report.fail_on)
     top = root_above(Path.cwd().as_posix(), report.folder)  # somebody may have named a file by its absolute path
-    found = (Issue(located(each, report.folder, top), blocks=not each.is_note) for each in report.findings)
+    found = (Issue(located(each, report.folder, top), blocks=least.is_met_by(each)) for each in report.findings)
     return sorted(found, key=_order)
 
 

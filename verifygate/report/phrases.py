@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,10 @@ from verifygate.model.check_report import CheckReport
 from verifygate.report.escape import LONG, plain
 
 if TYPE_CHECKING:
-    from verifygate.model import Excerpt  # a check loads no pydantic
+    from verifygate.model import Check, Excerpt  # a check loads no pydantic
+
+
+_WORST = ("FAIL", "PARTIAL", "NOT MEASURED", "NOT APPLICABLE", "PASS")
 
 
 def advice(finding: Finding) -> str:
@@ -37,6 +41,8 @@ def check_counts(report: CheckReport, asides: Sequence[str]) -> str:
     """The last line of `check` for people: `2 findings (1 critical, 1 high) in 3 files; 1 suppressed`."""
     found = counted(len(report.findings), "finding")
     head = f"{found} ({tally(report.findings)})" if report.findings else "No findings"
+    if not report.findings and (report.stood_before or report.in_baseline):
+        head = "No new findings"
     parts = [f"{head} in {counted(report.files_checked, 'file')}"]
     if report.not_analysed:
         parts.append(f"{counted(len(report.not_analysed), 'file')} not analysed")
@@ -53,6 +59,12 @@ def _fixable(findings: Sequence[Finding]) -> list[str]:
         more = f", {unsafe} more with `--unsafe`" if unsafe else ""
         return [f"{safe} fixable with `verifygate fix`{more}"]
     return [f"{unsafe} fixable with `verifygate fix --unsafe`"] if unsafe else []
+
+
+def statuses(checks: Sequence[Check]) -> str:
+    """`3 FAIL, 7 PARTIAL and 10 NOT MEASURED`."""
+    counts = Counter(check.status.value for check in sorted(checks, key=lambda check: _WORST.index(check.status)))
+    return words(f"{count} {status}" for status, count in counts.items())
 
 
 def words(values: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from verifygate.base.counts import counted
 from verifygate.model import Outcome, Report, StageResult, StaticDetails, Verdict, WaiverState
 from verifygate.report.escape import LONG, plain
 from verifygate.report.filters import advisory_words, baseline_words, origin_words
-from verifygate.report.phrases import tally
+from verifygate.report.phrases import statuses, tally
 from verifygate.report.quantities import points
 from verifygate.report.view import View
 
@@ -17,6 +17,8 @@ def summary(report: Report, folder: str) -> str:
     """The end of a run as a few lines of plain text; `folder` is empty where no report was written."""
     score = "not scored" if report.score is None else f"{points(report.score)}/100"
     lines = [f"{View(report).verdict_in_words}  {score}  {plain(report.project)}"]
+    if untrained := View(report).untrained:
+        lines.append(f"  not run       {untrained[0].lower()}{untrained[1:]}")
     if report.event:
         lines.append(f"  event         {plain(report.event, LONG)}")
     if report.advisory:
@@ -64,7 +66,7 @@ def _left_open(report: Report) -> list[str]:
     if report.verdict is not Verdict.PASS:
         return []
     view = View(report)
-    found = view.left_open
+    found = view.left_singly
     old = view.spared
     told = [f"  not new       {counted(len(old), 'finding')} ({tally(old)}), present before this change"] if old else []
     if view.without_amp:
@@ -74,6 +76,10 @@ def _left_open(report: Report) -> list[str]:
     told += [
         f"  not shown     {plain(asked.check.id)} is {asked.check.status}: {plain(view.actual(asked.check), LONG)}"
         for asked in found[:MOST_REASONS]
+    ]
+    told += [
+        f"  not shown     {stage}: {statuses([each.check for each in checks])}, none of them required"
+        for stage, checks in view.gathered.items()
     ]
     more = len(found) - MOST_REASONS
     return [*told, f"    and {more} more"] if more > 0 else told

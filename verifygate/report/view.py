@@ -37,6 +37,9 @@ from verifygate.report.phrases import words
 from verifygate.report.quantities import points, reading
 from verifygate.stage_registry import STAGES
 
+MOST_TOLD = 5
+"""Checks of a stage that nobody requires and that are told singly where they are not green."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -289,6 +292,19 @@ class View:
         return f"no AMP code was found in {files}: are these the sources that train?"
 
     @property
+    def untrained(self) -> str:
+        """That no training step was executed, where the stage that runs code was asked and there is AMP code to run."""
+        stage = self.stage("execution")
+        if stage is None or self.without_amp:
+            return ""
+        steps = 0
+        if isinstance(stage.details, ExecutionDetails):
+            traces = (stage.details.trace, stage.details.emulated_trace)
+            steps += sum(trace.steps for trace in traces if trace is not None)
+            steps += sum(each.low_precision is not None for each in stage.details.half_precision or ())
+        return "" if steps else "No training step was executed: what is said here is about the source text alone"
+
+    @property
     def left_open(self) -> list[Asked]:
         """What a PASS does not show: checks that are not green and do not block, those that a waiver covers first.
 
@@ -298,6 +314,24 @@ class View:
         wanting = [asked for asked in every if asked.check.id not in self.told_by_findings]
         rank = (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED)
         return sorted(wanting, key=lambda asked: (not asked.check.required, rank.index(asked.check.status)))
+
+    @cached_property
+    def gathered(self) -> dict[str, list[Asked]]:
+        """What of `left_open` is told in one line for its stage, whose page has it: what nobody requires, if much.
+
+        An advisory specification of which nothing is traced yet would be twenty lines that say the same.
+        """
+        by_stage: dict[str, list[Asked]] = {}
+        for asked in self.left_open:
+            if not asked.check.required:
+                by_stage.setdefault(asked.stage, []).append(asked)
+        return {stage: checks for stage, checks in by_stage.items() if len(checks) > MOST_TOLD}
+
+    @property
+    def left_singly(self) -> list[Asked]:
+        """What of `left_open` is told with its answer."""
+        gathered = {asked.check.id for checks in self.gathered.values() for asked in checks}
+        return [asked for asked in self.left_open if asked.check.id not in gathered]
 
     @property
     def is_anything_open(self) -> bool:

@@ -101,7 +101,7 @@ class Facts:
         if result.outcome is Outcome.ERRORED:
             return Missing(f"the {name} stage errored: {result.reason}", f"repair the {name} stage, then run it again")
         if result.outcome is Outcome.NOT_APPLICABLE:
-            return Missing(f"the {name} stage had nothing to go on: {result.reason}", f"configure the {name} stage")
+            return Missing(f"the {name} stage had nothing to go on", f"configure the {name} stage")
         return result
 
     def _details(self, name: str, kind: type[D]) -> D | Missing:

@@ -15,10 +15,16 @@ class Threshold(NamedTuple):
     certainty: Certainty = Certainty.LIKELY
 
     def is_met_by(self, finding: Finding) -> bool:
-        """Whether the finding fails: it does as much harm, and is as certain."""
+        """Whether the finding fails: it does as much harm, and is as certain. A note never does."""
+        if finding.is_note:
+            return False
         if self.certainty is Certainty.CERTAIN and finding.certainty is not Certainty.CERTAIN:
             return False
         return finding.severity.rank <= self.severity.rank
+
+
+AS_IN_RUN = Threshold(Severity.HIGH, Certainty.CERTAIN)
+"""What blocks `run`, as long as `[verdict] block` is not set."""
 
 
 def threshold(text: str) -> Threshold:
