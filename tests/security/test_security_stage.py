@@ -1,4 +1,4 @@
-"""The security stage through the command line: verdicts, analysers that are absent or fail, what stood before."""
+"""The security stage by the command line: verdicts, analysers that are absent or fail, what stood before a change."""
 
 from __future__ import annotations
 
