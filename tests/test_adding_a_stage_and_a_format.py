@@ -109,7 +109,9 @@ def test_an_added_stage_is_run_scored_and_reported(added: Path, project: Path):
     assert stage["details"] == {"kind": "spelling", "words": ["optimiser", "scaler"]}
     assert (stage["verdict"], stage["score"]) == ("PASS", 100.0)
     parts = [each for each in report["parts"] if each["stage"] == "spelling"]
-    assert [(each["check"], each["possible"]) for each in parts] == [("spelling.words", 40.0)]  # 20 beside static's 30
+    assert [(each["check"], each["possible"]) for each in parts] == [
+        ("spelling.words", 36.36)
+    ]  # 20 beside 35 of others
     weights = next(each["value"] for each in report["policy"] if each["key"] == "verdict.weights")
     assert weights.endswith("spelling 20, requirements 25")
     assert "| [spelling](spelling.md) | PASS |" in (project / "out" / "gate.md").read_text(encoding="utf-8")
@@ -134,7 +136,7 @@ def test_a_stage_that_was_not_asked_for_is_named(added: Path, project: Path):
     asked = ("--stage", "static", "--format", "md", "--report-dir", "out")
     assert verifygate(added, project, "run", *asked).returncode == 0
     gate = (project / "out" / "gate.md").read_text(encoding="utf-8")
-    assert "- not requested: execution, performance, spelling and requirements;" in gate
+    assert "- not requested: execution, performance, security, spelling and requirements;" in gate
     assert "Spelled: nothing." in (project / "out" / "spelling.md").read_text(encoding="utf-8")
 
 

@@ -28,3 +28,16 @@ class SuppressionProblem(StrEnum):
 
     INVALID_SUPPRESSION = "GATE101"
     UNUSED_SUPPRESSION = "GATE102"
+
+
+class SecurityRisk(StrEnum):
+    """Rules of the security stage; the last three are what analysers of others report."""
+
+    UNSAFE_CHECKPOINT_LOAD = "SEC101"
+    REMOTE_CODE = "SEC102"
+    DOWNLOAD_AT_IMPORT = "SEC103"
+    SECRET_IN_TREE = "SEC104"
+    UNPINNED_DEPENDENCIES = "SEC105"
+    BANDIT = "SEC201"
+    PIP_AUDIT = "SEC202"
+    ZIZMOR = "SEC203"

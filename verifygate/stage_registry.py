@@ -56,6 +56,12 @@ STAGES = {
         page="verifygate.report.pages.performance_page:PerformancePage",
         evidence="measured",
     ),
+    "security": StageEntry(
+        stage="verifygate.security.stage:SecurityStage",
+        details="verifygate.model.security_details:SecurityDetails",
+        weight=5,
+        evidence="static",
+    ),
     "requirements": StageEntry(
         stage="verifygate.requirements.stage:RequirementsStage",
         details="verifygate.model.requirements_details:RequirementsDetails",

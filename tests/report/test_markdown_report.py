@@ -52,6 +52,7 @@ SECTIONS = {
         "Findings|Checks|Suppressions in force|Not analysed|Not followed|Implementation evidence|"
         "Score breakdown|Environment"
     ),
+    "security.md": ("Findings|Checks|Analysers that did not answer|Suppressions in force|Score breakdown|Environment"),
     "requirements.md": (
         "Not verified|Checks|Quality gates|Differences from the catalogue|Calculations|Architecture|Traceability|"
         "Results from elsewhere|Missing validations|Suspect links|Orphans|Metrics of the run|"
@@ -189,7 +190,7 @@ def test_a_pass_names_its_scope() -> None:
     page = render(clean_report(), "md")["gate.md"]
     assert "## Verdict: PASS (static only), score 100.00 of 100.00" in page
     assert "- **performance** does not apply: not configured: set `[performance] workload`" in page
-    assert "- not requested: execution and requirements; this verdict says nothing about them" in page
+    assert "- not requested: execution, security and requirements; this verdict says nothing about them" in page
     assert "| [performance](performance.md) | NOT APPLICABLE | not scored |" in page
     assert summary(clean_report(), "reports/latest").startswith("PASS (static only)  100.00/100  demo")
 

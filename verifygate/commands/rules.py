@@ -10,7 +10,9 @@ import click
 from verifygate.commands.options import format_option
 
 if TYPE_CHECKING:
-    from verifygate.static.rule import LoadedRule
+    from verifygate.security.rule import LoadedRule as LoadedSecurityRule
+    from verifygate.security.rule import SecurityRule
+    from verifygate.static.rule import LoadedRule, Rule
 
 
 @click.command()
@@ -18,13 +20,28 @@ if TYPE_CHECKING:
 @click.option("--prove", is_flag=True, help="Run the bad and the good example on this machine and show the difference.")
 def explain(rule: str, prove: bool) -> int:
     """Explain a rule, by code (AMP201) or name (clip-before-unscale). Exit code 1 if --prove finds no difference."""
+    from verifygate.security.registry import security_rules
     from verifygate.static.registry import find_rule
 
+    for code, of_security in security_rules().items():
+        if rule.lower() in (code.lower(), of_security.rule.name):
+            return _explain_security(of_security, prove=prove)
     loaded = find_rule(rule)
     record = loaded.rule
     if prove:
         return _prove(loaded)
     click.echo(f"# {record.code} {record.name} ({record.severity})\n\n{loaded.docs}\n")
+    return 0
+
+
+def _explain_security(loaded: LoadedSecurityRule, *, prove: bool) -> int:
+    """Print the page of a rule of the security stage. Raises UsageError if a proof is asked for."""
+    from verifygate.base.errors import UsageError
+
+    record = loaded.rule
+    if prove:
+        raise UsageError(f"{record.code} has no proof: what it allows is somebody else's to do", where="--prove")
+    click.echo(f"# {record.code} {record.name} ({record.severity})\n\n{loaded.docs.strip()}\n")
     return 0
 
 
@@ -34,9 +51,12 @@ def rules(fmt: str) -> int:
     """List the rules."""
     import json
 
+    from verifygate.security.registry import security_rules
     from verifygate.static.registry import load_rules
+    from verifygate.static.rule import Rule
 
-    records = [loaded.rule for loaded in load_rules().values()]
+    records: list[Rule | SecurityRule] = [loaded.rule for loaded in load_rules().values()]
+    records += [loaded.rule for loaded in security_rules().values()]
     if fmt == "json":
         rows = [
             {
@@ -45,8 +65,8 @@ def rules(fmt: str) -> int:
                 "severity": record.severity.value,
                 "summary": record.summary,
                 "remedy": record.remedy,
-                "witnesses": [witness.value for witness in record.witnesses],
-                "fix": record.fix.value if record.fix else None,
+                "witnesses": [each.value for each in record.witnesses] if isinstance(record, Rule) else ["static"],
+                "fix": record.fix.value if isinstance(record, Rule) and record.fix else None,
             }
             for record in records
         ]

@@ -19,6 +19,7 @@ from verifygate.config.version_pins import FRAMEWORKS, TORCH, allowed_versions, 
 from verifygate.model.base import Model
 from verifygate.model.finding import Severity
 from verifygate.model.policy import PolicySetting, Waiver
+from verifygate.rule_codes import SecurityRisk
 from verifygate.stage_registry import STAGES, default_weights
 
 BENDING = ("PYTHON", "PYTEST", "COVERAGE", "COV_CORE", "LD_PRELOAD", "DYLD_", "VERIFYGATE")
@@ -149,6 +150,22 @@ class StaticSettings(Model):
         return {name: _version(text) for name, text in versions.items()}
 
 
+class SecuritySettings(Model):
+    """`[security]`: what the security stage looks at."""
+
+    ignore: tuple[str, ...] = ()
+    """Codes of its rules that do not run, for example `SEC105`."""
+    network: bool = False
+    """Whether an analyser may ask the network: pip-audit has its data there."""
+
+    @field_validator("ignore")
+    @classmethod
+    def _are_codes(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
+        if strange := [code for code in codes if code not in tuple(SecurityRisk)]:
+            raise ValueError(f"`{strange[0]}` is none of {', '.join(SecurityRisk)}")
+        return codes
+
+
 class ForeignResults(Model):
     """`[[requirements.junit]]`: results of tests that another runner ran."""
 
@@ -215,6 +232,7 @@ class FileSettings(Model):
     static: StaticSettings = Field(default_factory=StaticSettings)
     requirements: RequirementsSettings = Field(default_factory=RequirementsSettings)
     performance: PerformanceSettings = Field(default_factory=PerformanceSettings)
+    security: SecuritySettings = Field(default_factory=SecuritySettings)
     verdict: VerdictSettings = Field(default_factory=VerdictSettings)
     waivers: tuple[Annotated[Waiver, AfterValidator(_named_and_owned)], ...] = ()
 

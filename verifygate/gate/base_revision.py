@@ -15,6 +15,7 @@ from verifygate.config.settings import Settings
 from verifygate.model import Changes, Outcome, StageResult, StaticDetails, Witness
 from verifygate.model.precision_contract import altered
 from verifygate.process.subject import Subject
+from verifygate.sources import git
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 
@@ -58,6 +59,24 @@ class BaseRevision:
         progress(f"what runs alone show: did it stand at {self.commit[:12]}?")
         with tempfile.TemporaryDirectory(prefix="verifygate-before-", ignore_cleanup_errors=True) as folder:
             return stood_before(settings, subject, self._under_present_paths(), alone, Path(folder))
+
+    def seen_by_security(self, settings: Settings, stages: Sequence[StageResult]) -> frozenset[str]:
+        """Fingerprints of what the security stage finds at the revision, under the paths of today."""
+        if not any(stage.findings for stage in stages if stage.stage == "security"):
+            return frozenset()
+        from verifygate.security.examine import examine
+        from verifygate.security.tree import AuditedTree
+
+        with tempfile.TemporaryDirectory(prefix="verifygate-before-", ignore_cleanup_errors=True) as folder:
+            root = Path(folder, "tree").resolve()
+            git.export(settings.root, self.commit, root)
+            for old, new in self.found.renamed.items():
+                if (root / old).is_file() and not (root / new).exists():
+                    (root / new).parent.mkdir(parents=True, exist_ok=True)
+                    (root / old).rename(root / new)
+            sources = Sources([SourceFile(file.path, file.data) for file in self._under_present_paths()])
+            tree = AuditedTree(root, sources, settings.static.torch_version)
+            return frozenset(each.fingerprint for each in examine(tree, settings.security).findings)
 
     def _under_present_paths(self) -> list[SourceFile]:
         """The files of then, where the tests of today import them from."""

@@ -110,6 +110,7 @@ def run(
     if base is not None:
         moved = base.moved(merged.stages, sources)
         inherited = base.fingerprints | moved.keys()
+        inherited |= base.seen_by_security(settings, merged.stages)
         if not interrupted:
             inherited |= base.seen_by_runs(settings, subject, merged.stages, progress)
         joined = with_inherited(merged.stages, context, results, inherited)

@@ -92,6 +92,8 @@ if TYPE_CHECKING:
     from verifygate.model.requirements_details import QueryResult as QueryResult
     from verifygate.model.requirements_details import RequirementResult as RequirementResult
     from verifygate.model.requirements_details import RequirementsDetails as RequirementsDetails
+    from verifygate.model.security_details import AnalyserRun as AnalyserRun
+    from verifygate.model.security_details import SecurityDetails as SecurityDetails
     from verifygate.model.source_facts import Construct as Construct
     from verifygate.model.source_facts import ConstructKind as ConstructKind
     from verifygate.model.source_facts import NotAnalysed as NotAnalysed
@@ -127,6 +129,7 @@ _NAMES = {
     "requirements_details": (
         "Calculation Deviation ForeignFile QualityGate QueryResult RequirementResult RequirementsDetails"
     ),
+    "security_details": "AnalyserRun SecurityDetails",
     "source_facts": "Construct ConstructKind NotAnalysed NotFollowed Suppression",
     "stage_result": "Outcome ScorePart StageResult Verdict",
     "stage_details": "StageDetails",

@@ -21,6 +21,8 @@ from verifygate.performance.attestation.statement import Statement
 from verifygate.requirements import inherit
 from verifygate.requirements.lock import Lock
 from verifygate.requirements.spec import Requirement
+from verifygate.security.registry import security_rules
+from verifygate.security.rule import LoadedRule as LoadedSecurityRule
 from verifygate.static.registry import load_rules
 from verifygate.static.rule import LoadedRule
 
@@ -56,7 +58,22 @@ def pages() -> dict[str, str]:
         found[f"{name}.md"] = catalogue_page(name)
     for code, loaded in load_rules().items():
         found[f"rules/{code}.md"] = rule_page(loaded)
+    for code, of_security in security_rules().items():
+        found[f"rules/{code}.md"] = security_page(of_security)
     return found
+
+
+def security_page(loaded: LoadedSecurityRule) -> str:
+    """One rule of the security stage: its record as a table, then its documentation."""
+    rule = loaded.rule
+    rows = {
+        "Name": f"`{rule.name}`",
+        "Severity": rule.severity.value,
+        "Seen by": "the security stage",
+        "Fix": "none",
+        "Proof": "none: what it allows is somebody else's to do",
+    }
+    return f"# {rule.code}: {rule.name}\n\n{_record(rows)}\n\n{loaded.docs.strip()}\n"
 
 
 def rule_page(loaded: LoadedRule) -> str:
@@ -70,15 +87,19 @@ def rule_page(loaded: LoadedRule) -> str:
         "Since torch": rule.torch or "every version with torch.amp",
         "Proof": f"`verifygate explain {rule.code} --prove`" if rule.proof else f"none: {rule.no_proof}",
     }
-    table = "\n".join(["| | |", "|---|---|", *(f"| {label} | {value} |" for label, value in rows.items())])
-    return f"# {rule.code}: {rule.name}\n\n{table}\n\n{loaded.docs}\n"
+    return f"# {rule.code}: {rule.name}\n\n{_record(rows)}\n\n{loaded.docs}\n"
+
+
+def _record(rows: dict[str, str]) -> str:
+    return "\n".join(["| | |", "|---|---|", *(f"| {label} | {value} |" for label, value in rows.items())])
 
 
 def rules_page() -> str:
     """All rules in one table."""
+    records = [loaded.rule for loaded in load_rules().values()] + [each.rule for each in security_rules().values()]
     rows = [
-        f"| [{code}](rules/{code}.md) | `{loaded.rule.name}` | {loaded.rule.severity.value} | {loaded.rule.summary} |"
-        for code, loaded in load_rules().items()
+        f"| [{rule.code}](rules/{rule.code}.md) | `{rule.name}` | {rule.severity.value} | {rule.summary} |"
+        for rule in records
     ]
     head = ["# Rules", "", "`verifygate explain CODE` prints a page; `verifygate rules` prints this list.", ""]
     return "\n".join([*head, "| Code | Name | Severity | What it is |", "|---|---|---|---|", *rows]) + "\n"

@@ -30,10 +30,10 @@ from verifygate.model import (
 from verifygate.model.fingerprint import Fingerprints, fingerprint
 from verifygate.model.precision_contract import PrecisionContract
 from verifygate.protocol import Violation
-from verifygate.rule_codes import SuppressionProblem
+from verifygate.rule_codes import SecurityRisk, SuppressionProblem
+from verifygate.sources import suppressions
 from verifygate.sources.file import SourceUnreadableError
 from verifygate.sources.tree import Sources
-from verifygate.static import suppressions
 from verifygate.static.analysis import Analysis
 from verifygate.static.causes import agreeing, one_per_cause
 from verifygate.static.contract.build import precision_contract
@@ -302,6 +302,8 @@ def _suppress(
         if problem := _problem(directive, code):
             problems.append(problem)
             continue
+        if code not in load_rules():
+            continue  # the security stage's to judge
         hit = [each for each in kept if each.path == directive.path and each.rule == code and _covers(directive, each)]
         kept = [each for each in kept if each not in hit]
         silenced += [
@@ -352,7 +354,7 @@ def _problem(directive: suppressions.Directive, code: str) -> Finding | None:
             SuppressionProblem.INVALID_SUPPRESSION,
             "a suppression names its rule: `# verifygate: ignore[AMP201] reason`",
         )
-    if code not in load_rules():
+    if code not in load_rules() and code not in tuple(SecurityRisk):
         return _complaint(directive, SuppressionProblem.INVALID_SUPPRESSION, f"there is no rule `{directive.rule}`")
     if not directive.reason and not directive.foreign:
         return _complaint(
