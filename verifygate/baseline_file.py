@@ -7,13 +7,14 @@ besides. `check` and `run` count what the file holds and do not report it as new
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.model.finding import Finding, Severity, Witness
+from verifygate.rule_codes import SecurityRisk
 
 DEFAULT = "verifygate-baseline.toml"
 VERSION = 1
@@ -35,14 +36,51 @@ class Entry(NamedTuple):
     fingerprint: str
 
     @property
+    def identity(self) -> tuple[str, ...]:
+        """What stays where the file is renamed."""
+        return self.rule, self.text, self.seen
+
+    @property
     def only_run(self) -> bool:
         return self.seen == Witness.RUN
+
+    @property
+    def stage(self) -> str:
+        """The stage that would find it again."""
+        if self.only_run:
+            return "execution"
+        return "security" if self.rule in tuple(SecurityRisk) else "static"
 
     @property
     def words(self) -> str:
         """For a line of a list: `train.py: AMP201 in train: scaler.step(optimizer)`."""
         where = f" in {self.function}" if self.function else ""
         return f"{self.path}: {self.rule}{where}: {self.text}"
+
+
+def held(entries: Iterable[Entry], now: Iterable[Entry], is_there: Callable[[str], bool]) -> dict[str, Entry]:
+    """Fingerprint of a location of today -> the entry that stands for it.
+
+    Where the file of an entry is no longer there, it was renamed, or its code was moved: then the entry stands for a
+    location that no other does, of the same rule and text, if there are as many of these as such entries.
+    """
+    known = {entry.fingerprint: entry for entry in entries}
+    today = {each.fingerprint: each for each in now}
+    found = {each: known[each] for each in today if each in known}
+    strays = _by_identity(e for e in known.values() if e.fingerprint not in today and not is_there(e.path))
+    fresh = _by_identity(each for each in today.values() if each.fingerprint not in known)
+    for identity, moved in strays.items():
+        there = fresh.get(identity, [])
+        if len(there) == len(moved):
+            found |= {each.fingerprint: entry for each, entry in zip(there, moved, strict=True)}
+    return found
+
+
+def _by_identity(entries: Iterable[Entry]) -> dict[tuple[str, ...], list[Entry]]:
+    found: dict[tuple[str, ...], list[Entry]] = {}
+    for each in sorted(entries):
+        found.setdefault(each.identity, []).append(each)
+    return found
 
 
 def entries_of(findings: Iterable[Finding]) -> tuple[Entry, ...]:

@@ -162,3 +162,25 @@ def test_a_suppression_that_a_change_adds_stands_beside_the_policy(repository: A
     assert "**Suppressions that this change adds** (1):" in head
     assert main(["run", "--stage", "static", "--since", "HEAD"]) == 0
     assert "by this change" not in capsys.readouterr().out
+
+
+def test_a_renamed_file_keeps_its_entries(agreed: Any, capsys: pytest.CaptureFixture[str]):
+    """Without a revision to ask git about: the text of the line tells, where the recorded file is gone."""
+    agreed.git("mv", "old.py", "training.py")
+    capsys.readouterr()
+    assert main(["check"]) == 0
+    assert "1 in the baseline" in capsys.readouterr().out
+    assert main(["run", "--stage", "static"]) == 0
+    assert main(["baseline", "check"]) == 0
+    assert main(["baseline", "prune"]) == 0
+    assert 'path = "training.py"' in (agreed.folder / "verifygate-baseline.toml").read_text(encoding="utf-8")
+
+
+def test_a_copy_is_no_renamed_file(agreed: Any):
+    """The recorded file is still there: what stands beside it is new. Two copies of a file that is gone are, too."""
+    text = (agreed.folder / "old.py").read_text(encoding="utf-8")
+    agreed.write("copy.py", text)
+    assert main(["check"]) == 1
+    agreed.write("other.py", text)
+    (agreed.folder / "old.py").unlink()
+    assert main(["check"]) == 1

@@ -203,3 +203,13 @@ def test_the_reference_is_clean(capsys: pytest.CaptureFixture[str], monkeypatch:
     trace = report["trace"]
     assert trace["steps"] - trace["skipped"] == 6
     assert trace["low_precision"]["low_operations"] == trace["low_precision"]["operations"] > 0
+
+
+def test_the_output_is_shown_while_it_runs(probe):
+    """On stderr, each line behind a bar, so that no CI service takes it for a command; the report stays alone."""
+    text = RIGHT + 'print("::error::\\x1b[31mno command")\nsys.stderr.write("half")\n'
+    code, out, err = probe(text, "--show-output", "--format", "json")
+    assert code == 0
+    assert json.loads(out)["outcome"] == "clean"
+    assert {"| trained", "| ::error::no command", "| half"} <= set(err.splitlines())
+    assert "trained" not in probe(text)[2]

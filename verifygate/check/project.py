@@ -43,6 +43,10 @@ class Asked(NamedTuple):
         """Whether the answer is about this file."""
         return self.scope is None or _is_below(path, self.scope)
 
+    def is_there(self, path: str) -> bool:
+        """Whether there is a file at this path, relative to the root."""
+        return (self.root / path).exists()
+
     def is_audited(self, path: str) -> bool:
         """Whether a file of an earlier revision would have been read."""
         return _is_below(path, self.audited) and not _is_excluded(path, self.exclude)

@@ -58,10 +58,10 @@ def apart(findings: Iterable[Finding], asked: Asked, old: Old, choice: RuleSelec
     if old.commit:
         found, before = _without(found, lambda each: _stood(each, asked, old.commit, choice))
     if old.baseline is not None:
-        from verifygate.baseline_file import parse
+        from verifygate.baseline_file import entries_of, held, parse
 
-        held = frozenset(entry.fingerprint for entry in parse(old.baseline, old.shown))
-        found, baselined = _without(found, lambda _found: held)
+        entries = parse(old.baseline, old.shown)
+        found, baselined = _without(found, lambda these: held(entries, entries_of(these), asked.is_there))
     return found, before, baselined
 
 

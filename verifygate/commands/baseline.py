@@ -48,7 +48,7 @@ def prune(config: Path | None, report: Path | None) -> int:
     from verifygate.baseline_file import text_of
 
     settings, kept = _opened(config, report, must_exist=True)
-    if kept.stale:
+    if kept.pruned != kept.before:
         _write(settings, kept, text_of(kept.pruned))
     click.echo(f"{kept.file}: {_counted(len(kept.pruned))}; {len(kept.stale)} gone")
     _unlooked(kept)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from verifygate.baseline_file import DEFAULT, Entry, entries_of, read
+from verifygate.baseline_file import DEFAULT, Entry, entries_of, held, read
 from verifygate.config.settings import Settings
 from verifygate.model import Outcome, Report
 from verifygate.sources.discovery import read_sources
@@ -26,16 +26,26 @@ class Upkeep(NamedTuple):
     """What stands, as far as it was looked for."""
     unknown: frozenset[str]
     """Fingerprints of entries that could not be looked for."""
+    root: Path
+
+    @property
+    def _present(self) -> dict[Entry, Entry]:
+        """Entry of before -> the one that it is now: another one where its file was renamed."""
+        held_now = held(self.before, self.now, lambda path: (self.root / path).exists())
+        found = {entry: each for each in self.now if (entry := held_now.get(each.fingerprint)) is not None}
+        return found | {each: each for each in self.before if each.fingerprint in self.unknown}
 
     @property
     def stale(self) -> tuple[Entry, ...]:
         """Entries of findings that are gone."""
-        present = {each.fingerprint for each in self.now} | self.unknown
-        return tuple(each for each in self.before if each.fingerprint not in present)
+        present = self._present
+        return tuple(each for each in self.before if each not in present)
 
     @property
     def pruned(self) -> tuple[Entry, ...]:
-        return tuple(each for each in self.before if each not in self.stale)
+        """What is left of the entries, under the paths of today."""
+        present = self._present
+        return tuple(sorted(present[each] for each in self.before if each in present))
 
     @property
     def written(self) -> tuple[Entry, ...]:
@@ -57,18 +67,17 @@ def looked_up(settings: Settings, report: Report | None) -> Upkeep:
         # A report names the function of the first location of a cause alone; an earlier entry knows the others'.
         now = tuple(each if each.function else known.get(each.fingerprint, each) for each in found)
         done = {stage.stage for stage in report.stages if stage.outcome is Outcome.COMPLETED}
-        lost = () if "static" in done else (each.fingerprint for each in before if not each.only_run)
-        unseen = () if "execution" in done else (each.fingerprint for each in before if each.only_run)
-        return Upkeep(file, before, now, frozenset((*lost, *unseen)))
+        unknown = (each.fingerprint for each in before if each.stage not in done)
+        return Upkeep(file, before, now, frozenset(unknown), settings.root)
     now, unread = _found(settings)
-    unknown = (each.fingerprint for each in before if each.only_run or each.path in unread)
-    return Upkeep(file, before, now, frozenset(unknown))
+    unknown = (each.fingerprint for each in before if each.stage != "static" or each.path in unread)
+    return Upkeep(file, before, now, frozenset(unknown), settings.root)
 
 
-def stale_among(before: Iterable[Entry], report_findings: frozenset[str], done: frozenset[str]) -> tuple[Entry, ...]:
-    """Entries whose findings a run did not show, of the stages that completed."""
-    gone = (each for each in before if each.fingerprint not in report_findings)
-    return tuple(each for each in gone if ("execution" if each.only_run else "static") in done)
+def stale_among(before: Iterable[Entry], standing: frozenset[str], done: frozenset[str]) -> tuple[Entry, ...]:
+    """Entries of which a run showed nothing, of the stages that completed."""
+    gone = (each for each in before if each.fingerprint not in standing)
+    return tuple(each for each in gone if each.stage in done)
 
 
 def _found(settings: Settings) -> tuple[tuple[Entry, ...], frozenset[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from verifygate.baseline_file import Entry, read
 from verifygate.change.ci_event import Event
@@ -17,16 +17,18 @@ def baseline_of(settings: Settings) -> tuple[Entry, ...]:
     return read(settings.policy_folder / file, file) if file else ()
 
 
-def use_of(agreed: Sequence[Entry], stages: Sequence[StageResult], settings: Settings) -> BaselineUse | None:
-    """What a run found of the entries; None where no file is configured."""
+def use_of(
+    agreed: Sequence[Entry], standing: Mapping[str, Entry], stages: Sequence[StageResult], settings: Settings
+) -> BaselineUse | None:
+    """What a run found of the entries, of which `standing` says where; None where no file is configured."""
     if not settings.verdict.baseline:
         return None
-    found = frozenset(each for stage in stages for finding in stage.findings for each in finding.fingerprints)
+    found = frozenset(entry.fingerprint for entry in standing.values())
     done = frozenset(stage.stage for stage in stages if stage.outcome is Outcome.COMPLETED)
     return BaselineUse(
         file=settings.verdict.baseline,
         entries=len(agreed),
-        held=tuple(sorted(found & {entry.fingerprint for entry in agreed})),
+        held=tuple(sorted(standing)),
         stale=tuple(entry.words for entry in stale_among(agreed, found, done)),
     )
 

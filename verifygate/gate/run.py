@@ -15,6 +15,7 @@ from pathlib import Path
 from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
+from verifygate.baseline_file import entries_of, held
 from verifygate.change.ci_event import Event
 from verifygate.config.settings import Settings
 from verifygate.gate.backgrounds import backgrounds_of, impacts_of
@@ -114,13 +115,14 @@ def run(
         if not interrupted:
             inherited |= base.seen_by_runs(settings, subject, merged.stages, progress)
         joined = with_inherited(merged.stages, context, results, inherited)
-    held = frozenset(entry.fingerprint for entry in agreed)
+    stands = entries_of(finding for stage in joined for finding in stage.findings)
+    standing = held(agreed, stands, lambda path: (settings.root / path).exists())
     judgement = judge(
         joined,
         settings.verdict,
         settings.waivers,
         settings.today,
-        inherited | held,
+        inherited | standing.keys(),
         merged.contradictions,
         unknown_change(event),
     )
@@ -141,7 +143,7 @@ def run(
         backgrounds=backgrounds_of(found, sources),
         policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),
         policy_origin=policy,
-        baseline=use_of(agreed, judgement.stages, settings),
+        baseline=use_of(agreed, standing, judgement.stages, settings),
         advisory=advisory_of(settings),
         event=event.words if event else "",
         mutation=mutation,

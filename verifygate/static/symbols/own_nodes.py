@@ -42,6 +42,24 @@ def _body(node: ast.AST) -> list[ast.AST]:
     return list(body) if isinstance(body, list) else [body]
 
 
+def never_runs(node: ast.FunctionDef | ast.AsyncFunctionDef, body: list[ast.stmt]) -> bool:
+    """Whether a class binds the name of a method again further down, and nobody could take hold of the first.
+
+    A decorator may have kept it, a statement of the class may use it: `first = step`.
+    """
+    if node.decorator_list or not any(each is node for each in body):
+        return False
+    below = body[[each is node for each in body].index(True) + 1 :]
+    for statement in below:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and not statement.decorator_list:
+            if statement.name == node.name:
+                return True
+            continue
+        if any(isinstance(each, ast.Name) and each.id == node.name for each in ast.walk(statement)):
+            return False
+    return False
+
+
 def replaces(node: ast.FunctionDef | ast.AsyncFunctionDef, body: list[ast.stmt]) -> bool:
     """Whether a definition takes the place of an earlier one: not in one arm of an `if`, not as `@name.setter`."""
     properties = [each.value for each in node.decorator_list if isinstance(each, ast.Attribute)]

@@ -18,7 +18,7 @@ from verifygate.sources.outline import Span
 from verifygate.sources.qualified_names import Definition, definitions, unnumbered
 from verifygate.sources.tree import Sources
 from verifygate.static.symbols.import_graph import ImportGraph
-from verifygate.static.symbols.own_nodes import own_nodes, replaces
+from verifygate.static.symbols.own_nodes import never_runs, own_nodes, replaces
 from verifygate.static.symbols.scopes import Binding, FunctionNode, Scope, bound_targets, scope_of
 from verifygate.static.syntax.deferred import KINDS, Source, empty_definition, parse_skeleton, source_of
 from verifygate.static.syntax.names import simple_name
@@ -181,6 +181,8 @@ class Members(NamedTuple):
 
     functions: list[Function]
     classes: list[Class]
+    never_run: list[Function]
+    """Methods whose names their class binds again."""
 
 
 class Module:
@@ -208,6 +210,8 @@ class Module:
         looked_at = [self._collected(top) for top in tops]
         self.functions = {function.symbol: function for members in looked_at for function in members.functions}
         """Every function that rules look at, by symbol. Others are reached through what leads to them."""
+        for dead in [each for members in looked_at for each in members.never_run]:
+            self.functions.pop(dead.symbol, None)
         self.classes = {made.symbol: made for members in looked_at for made in members.classes}
 
     @property
@@ -252,7 +256,7 @@ class Module:
 
     def _collected(self, top: Definition) -> Members:
         if top not in self.members:
-            self.members[top] = Members([], [])
+            self.members[top] = Members([], [], [])
             self._collect(top, self._symbols[top], None, self.body, self.members[top])
         return self.members[top]
 
@@ -267,6 +271,13 @@ class Module:
             enclosing = self._function_of[node] = Function(self, node, symbol, owner, enclosing)
             members.functions.append(enclosing)
             if owner is not None and (node.name not in owner.methods or replaces(node, owner.node.body)):
+                first = owner.methods.get(node.name)
+                if (
+                    first is not None
+                    and not isinstance(first.node, ast.Module)
+                    and never_runs(first.node, owner.node.body)
+                ):
+                    members.never_run.append(first)
                 owner.methods[node.name] = enclosing
         for inner, name in definitions(node.body).items():
             self._collect(inner, f"{symbol}.{name}", made, enclosing, members)
