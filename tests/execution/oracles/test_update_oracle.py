@@ -64,13 +64,26 @@ def loop(**changes: str) -> str:
 
 RIGHT = {
     "plain": loop(),
-    "warm_up": loop(AFTER_SETUP="s = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: max(0, n - 1))", AFTER="s.step()"),
-    "never_above_zero": loop(PARAMETERS='[{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 0.0}]'),
-    "unused_rows": loop(SETUP="rows = torch.nn.Embedding(30000, 8)", PARAMETERS="[*model.parameters(), *rows.parameters()]",
-                        FORWARD="model(rows(torch.tensor([7, 8])))"),
-    "sparse_rows": loop(SETUP="rows = torch.nn.Embedding(9, 8, sparse=True); plain = torch.optim.SGD(rows.parameters(), lr=0.1)",
-                        FORWARD="model(rows(torch.tensor([7, 8])))", AFTER="plain.step()"),
-    "tied": loop(SETUP="model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)); model[1].weight = model[0].weight"),
+    "warm_up": loop(
+        AFTER_SETUP="s = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: max(0, n - 1))", AFTER="s.step()"
+    ),
+    "never_above_zero": loop(
+        PARAMETERS='[{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 0}]'
+    ),
+    "unused_rows": loop(
+        SETUP="rows = torch.nn.Embedding(30000, 8)",
+        PARAMETERS="[*model.parameters(), *rows.parameters()]",
+        FORWARD="model(rows(torch.tensor([7, 8])))",
+    ),
+    "sparse_rows": loop(
+        SETUP="rows = torch.nn.Embedding(9, 8, sparse=True); plain = torch.optim.SGD(rows.parameters(), 0.1)",
+        FORWARD="model(rows(torch.tensor([7, 8])))",
+        AFTER="plain.step()",
+    ),
+    "tied": loop(
+        SETUP="model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8))"
+        "; model[1].weight = model[0].weight"
+    ),
     "other_path": loop(SETUP="model.aside = torch.nn.Linear(2, 2)", FORWARD="model[2](model[0](x))"),
     "average": loop(
         SETUP="import copy; average = copy.deepcopy(model).requires_grad_(False); list(average.parameters())",
@@ -78,7 +91,7 @@ RIGHT = {
     ),
     "frozen": loop(SETUP="model[0].requires_grad_(False)"),
     "bfloat16_autocast_weights_float32": BF16.replace("DTYPE", "float32"),
-}  # fmt: skip
+}
 FAULTS = {
     "rounded": (BF16.replace("DTYPE", "bfloat16"), Status.PARTIAL, "rounded away: 2 parameters (weight, "),
     "not_optimized": (
@@ -139,4 +152,4 @@ def test_what_is_told_without_blame(seen):
     assert set(seen["average"][1].values()) == {Movement.MOVED, Movement.FROZEN_MOVED}
     assert seen["frozen"][1]["0.weight"] is Movement.FROZEN
     assert seen["other_path"][1]["aside.weight"] is Movement.NO_GRADIENT
-    assert seen["never_above_zero"][1]["2.weight"] is Movement.RATE_ZERO
+    assert seen["never_above_zero"][1]["weight (another Linear)"] is Movement.RATE_ZERO

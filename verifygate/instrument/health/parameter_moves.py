@@ -82,6 +82,9 @@ class ParameterMoves:
     def stepped(self) -> None:
         """A step was made, or skipped."""
         self._counted += 1
+        if self._counted <= STEPS:
+            with self._recording.updates.unseen():
+                self._look()  # a step that was skipped never began
         if self._counted == STEPS:
             self.told()
 
@@ -110,13 +113,13 @@ class ParameterMoves:
 
     def _look(self) -> None:
         """Find the parameters of all modules known; note which have a gradient, in an optimizer or not."""
-        for module in self._recording.names.modules:
-            for parameter in torch.nn.Module.parameters(module):
-                self._see(parameter)
         for track in self._recording.tracks:
             for parameter in track.parameters:
                 self._see(parameter)
                 self._optimized.add(id(parameter))
+        for module in self._recording.names.modules:
+            for parameter in torch.nn.Module.parameters(module):
+                self._see(parameter)
         for seen in self._seen.values():
             gradient = seen.parameter.grad
             if gradient is not None and not seen.gradient:
@@ -150,9 +153,17 @@ class ParameterMoves:
     def _named(self) -> Iterator[tuple[str, Moves]]:
         """Each parameter with what the project calls it."""
         names: dict[int, str] = {}
-        modules = sorted(self._recording.names.modules, key=lambda each: -len(list(torch.nn.Module.modules(each))))
-        for module in modules:
+        order = {key: number for number, key in enumerate(self._seen)}
+
+        def rank(module: torch.nn.Module) -> tuple[int, int]:
+            """The largest first; equal ones in the order of the optimizers."""
+            own = [order.get(id(each), len(order)) for each in torch.nn.Module.parameters(module)]
+            return -len(own), min(own, default=len(order))
+
+        for module in sorted(self._recording.names.modules, key=rank):
+            used = set(names.values())
             for name, parameter in torch.nn.Module.named_parameters(module):
-                names.setdefault(id(parameter), name)
+                other = f"{name} (another {type(module).__qualname__})" if name in used else name
+                names.setdefault(id(parameter), other)
         for number, (key, seen) in enumerate(self._seen.items(), 1):
             yield names.get(key, f"parameter {number} of shape {list(seen.parameter.shape)}"), seen
