@@ -15,18 +15,27 @@ from verifygate.commands.progress import progress_line
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--emulate-cuda", is_flag=True, help="Run code written for CUDA on this CPU; evidence is `emulated`.")
 @click.option("--capability", default="", help="Compute capability of the emulated device (default: 8.0), such as 7.5.")
+@click.option("--health", is_flag=True, help="In a few steps: underflow, headroom, a scale that suits, what moves.")
+@click.option("--shadow", is_flag=True, help="--health, and these steps again in float32: which module suffers.")
 @click.option("--show-output", is_flag=True, help="Show on stderr what the script writes, while it runs.")
 @format_option
 @click.option("--seconds", type=click.FloatRange(min=1), default=600.0, help="Time limit of the run (default: 600).")
 def probe(
-    command: tuple[str, ...], emulate_cuda: bool, capability: str, show_output: bool, fmt: str, seconds: float
+    command: tuple[str, ...],
+    emulate_cuda: bool,
+    capability: str,
+    health: bool,
+    shadow: bool,
+    show_output: bool,
+    fmt: str,
+    seconds: float,
 ) -> int:
     """Record one run of any script, unmodified: `verifygate probe -- python train.py --lr 0.1`.
 
     Exit code 0: steps were recorded and broke no rule. 1: violations. 2: bad input, the script failed, or NOT MEASURED.
     """
     from verifygate.execution import probe_text
-    from verifygate.execution.probe import parsed
+    from verifygate.execution.probe import Look, parsed
     from verifygate.execution.probe import probe as witness
 
     if capability and not (emulate_cuda and re.fullmatch(r"[1-9]\d?\.\d", capability)):
@@ -42,6 +51,7 @@ def probe(
             emulate_cuda=emulate_cuda,
             folder=Path.cwd(),
             capability=(int(major), int(minor)),
+            look=Look(shadow) if health or shadow else None,
             tell=_shown if show_output else None,
         )
     if fmt == "json":

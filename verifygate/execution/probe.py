@@ -16,6 +16,7 @@ from verifygate.base.errors import UsageError
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
+from verifygate.execution.health import health
 from verifygate.execution.instruments import CHILDREN_VARIABLE, Launched, launch
 from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.order import OrderJudge
@@ -52,6 +53,14 @@ class Command:
     """`train.py --lr 1`, or `-m train --lr 1`."""
     is_installed: bool = False
     """Whether the script is a launcher from an environment, such as torchrun, and no file of the user's."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Look at the numbers of sampled steps."""
+
+    shadow: bool = False
+    """Also repeat them in float32."""
 
 
 def parsed(words: Sequence[str]) -> Command:
@@ -94,11 +103,12 @@ def probe(
     emulate_cuda: bool,
     folder: Path,
     capability: tuple[int, int] = (8, 0),
+    look: Look | None = None,
     tell: Callable[[str], object] | None = None,
 ) -> ProbeReport:
     """Run the command in `folder` (where the user is) under the recorder; `tell` gets its output while it runs.
 
-    Raises UsageError where it cannot start.
+    `look`: what is looked at beside the protocol. Raises UsageError where it cannot start.
     """
     root = folder.resolve()
     named = command.script[0] != "-m" and not command.is_installed
@@ -106,6 +116,8 @@ def probe(
         root = script.parent
     recorder: dict[str, Any] = {"sample": True, "emulated": emulate_cuda}
     instruments: list[tuple[str, dict[str, Any]]] = [("recorder", recorder)]
+    if look is not None:
+        instruments.append(("health", {"values": True, "moves": True, "shadow": look.shadow}))
     if emulate_cuda:
         instruments.insert(0, ("emulate_cuda", {"capability": capability}))
     with tempfile.TemporaryDirectory(prefix="verifygate-probe-", ignore_cleanup_errors=True) as private:
@@ -127,7 +139,8 @@ def probe(
             raise UsageError(f"the interpreter cannot be started: {error.strerror}", where=words[0]) from error
         trace = read_run(Path(private, "written"))
         scrubber = Scrubber(root, Path(private))
-    return _report(words, launched, trace, scrubber, str(command.interpreter), emulate_cuda=emulate_cuda)
+    report = _report(words, launched, trace, scrubber, str(command.interpreter), emulate_cuda=emulate_cuda)
+    return report if look is None else report.model_copy(update={"health": health(launched.told)})
 
 
 def _report(

@@ -45,6 +45,7 @@ from .start import HERE
 INSTRUMENTS = {
     "recorder": "recorder.install",
     "emulate_cuda": "cuda.emulation",
+    "health": "health.install",
     "injection": "oracle.fault_injection",
     "oracle": "oracle.perturbation",
 }

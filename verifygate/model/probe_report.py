@@ -8,6 +8,7 @@ from typing import Literal
 from verifygate.model.base import Model
 from verifygate.model.check import EvidenceClass
 from verifygate.model.finding import Finding
+from verifygate.model.health import HealthReport
 from verifygate.model.recorded_trace import TraceSummary
 
 
@@ -37,6 +38,8 @@ class ProbeReport(Model):
     torch: str = ""
     trace: TraceSummary
     findings: tuple[Finding, ...] = ()
+    health: HealthReport | None = None
+    """With `--health` and `--shadow`."""
 
     @property
     def exit_code(self) -> int:

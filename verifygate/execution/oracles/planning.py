@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.config.settings import OraclesSettings
-from verifygate.execution.oracles import edge_cases, inf_injection, scale_invariance
+from verifygate.execution.oracles import edge_cases, inf_injection, scale_invariance, update
 from verifygate.execution.oracles.answers import Answer, cannot_run, with_cuda_emulated
 from verifygate.execution.oracles.runs import EMULATION, Job, Seen, run_jobs
 from verifygate.model import Status
 from verifygate.process.subject import Subject
 
 SCALE, INF, SCHEDULE = "oracle-scale-invariance", "oracle-inf-injection", "oracle-schedule"
+UPDATE = "oracle-update"
 CAPABILITY = (8, 0)
 OLD_CAPABILITY = (7, 5)
 """A device without bfloat16 of its own."""
@@ -80,7 +81,9 @@ def examine(
             answer = cannot_run(seen)
             answer = with_cuda_emulated(answer, [seen]) if seen.emulated else answer
             entry.answers.update(dict.fromkeys((SCALE, INF), answer))
-    alive = [entry for entry in entries if not entry.answers]
+        if (moved := update.judge(seen)) is not None:
+            entry.answers[UPDATE] = with_cuda_emulated(moved, [seen]) if seen.emulated else moved
+    alive = [entry for entry in entries if SCALE not in entry.answers]
     plans = [(entry, name, job) for entry in alive for name, job in _plan(settings, entry, edges).items()]
     runs = run_jobs(subject, [job for _, _, job in plans], _new(folder, "oracles")) if plans else []
     by_entry: dict[int, dict[str, Seen]] = {id(entry): {} for entry in alive}
@@ -111,7 +114,8 @@ def _job(
     """One run. `sampled`: a few of its steps are looked at operation by operation, which changes nothing in it."""
     there = options.get("cuda") is not False  # a run that shall find no CUDA finds no emulated one either
     sampler = [("recorder", {"sample": True, "emulated": entry.emulate})] if sampled else []
-    instruments = [*(around(entry) if there else []), *sampler, ("oracle", options)]
+    moves = [("health", {"moves": True})] if sampled else []
+    instruments = [*(around(entry) if there else []), *sampler, ("oracle", options), *moves]
     if poison:
         instruments.append(("injection", poison))
     return Job(entry.command, entry.root, tuple(instruments), settings.seconds)
@@ -172,6 +176,8 @@ RUNS_OF = {SCALE: ("low", "high"), INF: ("inf", "unguarded"), SCHEDULE: ("inf",)
 
 def _note_emulation(entry: Entry, runs: Mapping[str, Seen]) -> None:
     for name, answer in entry.answers.items():
+        if name == UPDATE:
+            continue  # said where it was answered
         own = [runs[run] for run in RUNS_OF.get(name, (name.removeprefix("edge-"),)) if run in runs] or [entry.seen]
         if any(seen.emulated for seen in own):
             entry.answers[name] = with_cuda_emulated(answer, own)

@@ -9,7 +9,17 @@ from pathlib import Path
 from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles import edge_cases
 from verifygate.execution.oracles.answers import Answer, Blame
-from verifygate.execution.oracles.planning import CAPABILITY, INF, ORDER, SCALE, SCHEDULE, Entry, entries_of, examine
+from verifygate.execution.oracles.planning import (
+    CAPABILITY,
+    INF,
+    ORDER,
+    SCALE,
+    SCHEDULE,
+    UPDATE,
+    Entry,
+    entries_of,
+    examine,
+)
 from verifygate.execution.oracles.runs import EntryError
 from verifygate.execution.recorded_trace import read_trace
 from verifygate.execution.run_rules import RULES
@@ -52,6 +62,12 @@ QUESTIONS = {
     ),
     SCHEDULE: Question(
         "A skipped step does not move the schedule", "a per-step schedule waits while the scaler skips", 0, False
+    ),
+    UPDATE: Question(
+        "What has a gradient moves",
+        "every trainable parameter with a gradient that is not zero changes within the first steps",
+        0,
+        False,
     ),
 } | {f"edge-{probe.name}": Question(probe.title, probe.expected, 0, False) for probe in edge_cases.PROBES}
 

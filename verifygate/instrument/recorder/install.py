@@ -45,6 +45,7 @@ def install(options: dict[str, Any], _tell: Tell) -> Recording:
     scalers, gradients = ScalerWatch(recording, steps), GradientWatch(recording, steps)
     for watch in (steps, scalers, RegionWatch(recording), gradients, ForwardWatch(recording)):
         watch.patch()
+    recording.scalers = scalers.scalers
     recording.writes = WriteWatch(recording, steps)
     if options.get("emulated"):
         recording.writes.begin()  # nobody times such a run, and the first write is seen as well

@@ -25,12 +25,17 @@ class ParameterNames:
         if arguments and len(self._modules) < MODULES:
             self._modules.add(arguments[0])
 
+    @property
+    def modules(self) -> list[torch.nn.Module]:
+        """The modules that are remembered and live."""
+        return list(self._modules)
+
     def of(self, parameters: Sequence[Any]) -> dict[str, object]:
         """`model` and `names`: the class that has most of these parameters, and what it calls the first of them."""
         wanted = {id(parameter) for parameter in parameters}
         best: dict[int, str] = {}
         model = ""
-        for module in list(self._modules):
+        for module in self.modules:
             own = torch.nn.Module.named_parameters(module)  # without what a subclass does in its place
             names = {id(parameter): name for name, parameter in own if id(parameter) in wanted}
             if len(names) > len(best):

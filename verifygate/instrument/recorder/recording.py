@@ -56,6 +56,10 @@ class Recording:
         self.has_scaler = False
         """Whether a scaler that is switched on was made."""
         self.sampler: Any = None
+        self.scalers: Any = ()
+        """The scalers of the run, as far as they live."""
+        self.others: list[Any] = []
+        """Instruments beside the recorder that are called after each step (`stepped`) and at the end (`told`)."""
         self.active = True
         self._errors = 0
         os.register_at_fork(after_in_child=self._stop)
@@ -104,8 +108,9 @@ class Recording:
             compiled=compiles(),
             errors=self._errors,
         )
-        if self.sampler is not None:
-            self.sampler.told()
+        for each in (self.sampler, *self.others):
+            if each is not None:
+                each.told()
 
     def begin(self, name: str) -> None:
         """A section of its own begins: a test. What is left over from before it says nothing about it."""
@@ -213,8 +218,9 @@ class Recording:
         self._tell_rank()
         self.tell(kind, optimizer=track.index if track else None, empty=empty, **fields)
         self.steps += 1
-        if self.sampler is not None and self.active:
-            self.sampler.stepped()
+        for each in (self.sampler, *self.others):
+            if each is not None and self.active:
+                each.stepped()
 
 
 def argument(arguments: Arguments, keywords: Keywords, name: str, position: int = 1) -> Any:

@@ -19,7 +19,7 @@ class ScalerWatch:
     def __init__(self, recording: Recording, steps: StepWatch) -> None:
         self.recording = recording
         self.steps = steps
-        self._scalers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.scalers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._made = 0
 
     def patch(self) -> None:
@@ -55,10 +55,10 @@ class ScalerWatch:
 
     def _scaler(self, scaler: Any, asked: bool | None = None) -> int:
         """The number of a scaler; told once."""
-        index = self._scalers.get(scaler)
+        index = self.scalers.get(scaler)
         if index is None:
             self._made += 1
-            index = self._scalers[scaler] = self._made
+            index = self.scalers[scaler] = self._made
             self.recording.has_scaler |= _enabled(scaler)
             device = getattr(scaler, "_device", None)
             self.recording.journal.fact(

@@ -115,7 +115,7 @@ class UpdateWatch:
         del self._pending[id(optimizer)]
         watched = self._watched[track.index]
         place = self.recording.places.here()
-        with self._unseen():
+        with self.unseen():
             for key, samples in pending.samples.items():
                 group = watched.groups.setdefault(key, Group(_facts(optimizer, *key)))
                 group.facts |= {"at": place, "step": self.recording.steps}
@@ -161,12 +161,12 @@ class UpdateWatch:
             return
         watched = self._watched.setdefault(track.index, Watched())
         watched.steps += 1
-        if not _is_turn(watched.steps, FIRST_FINITE) or _is_scaled_within(optimizer) or other_modes():
+        if not _is_turn(watched.steps, FIRST_FINITE) or is_scaled_within(optimizer) or other_modes():
             return
         if not (parameters := _low(optimizer)):
             return
         pending = self._pending[id(optimizer)] = Pending(nested=nested)
-        with self._unseen():
+        with self.unseen():
             if _is_turn(watched.steps, FIRST):
                 pending.samples = self._samples(optimizer, known=not nested)
             if len({each.device for each in parameters}) == 1:
@@ -177,8 +177,8 @@ class UpdateWatch:
         for number, group in enumerate(optimizer.param_groups):
             low = [each for each in group["params"] if _is_low(each) and each.grad is not None]
             for parameter in low[:: len(low) // TENSORS + 1]:
-                before = _spread(parameter).clone()
-                sample = Sampled(parameter, before, _spread(parameter.grad) != 0)
+                before = spread(parameter).clone()
+                sample = Sampled(parameter, before, spread(parameter.grad) != 0)
                 found.setdefault((number, _name(parameter.dtype)), []).append(sample)
         if known and (step := _elementwise_step(optimizer)) is not None:
             try:
@@ -189,7 +189,7 @@ class UpdateWatch:
         return found
 
     @contextmanager
-    def _unseen(self) -> Iterator[None]:
+    def unseen(self) -> Iterator[None]:
         """What is computed here is none of the run's own: no other watch counts it."""
         sampler = self.recording.sampler
         counting = sampler is not None and sampler.counting
@@ -220,7 +220,7 @@ def _low(optimizer: Any) -> list[Any]:
     return parameters[:: len(parameters) // SUMMED + 1]
 
 
-def _is_scaled_within(optimizer: Any) -> bool:
+def is_scaled_within(optimizer: Any) -> bool:
     """Whether the step itself divides by the loss scale, or leaves itself out."""
     return any(getattr(optimizer, name, None) is not None for name in ("grad_scale", "found_inf"))
 
@@ -244,7 +244,7 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _spread(tensor: Any) -> Any:
+def spread(tensor: Any) -> Any:
     """A view of some of the elements, evenly spread; the same ones of all tensors of one shape."""
     flat = tensor.detach().reshape(-1)
     return flat[:: flat.numel() // ELEMENTS + 1]
@@ -261,7 +261,7 @@ def _counted(samples: list[Sampled]) -> list[Any]:
     """Elements reached, unchanged, movable, lost: of all samples on one device together."""
     by_device: dict[Any, list[Any]] = {}
     for each in samples:
-        stayed = each.reached & (_spread(each.parameter) == each.before)
+        stayed = each.reached & (spread(each.parameter) == each.before)
         movable = each.reached & each.moved if each.moved is not None else torch.zeros_like(stayed)
         counts = torch.stack([mask.sum() for mask in (each.reached, stayed, movable, movable & stayed)])
         by_device.setdefault(counts.device, []).append(counts)
@@ -288,7 +288,7 @@ def _in_float32(optimizer: Any, step: Any, samples: dict[tuple[int, str], list[S
         parameters = []
         for each in sampled:
             copied = each.before.float().requires_grad_()
-            copied.grad = _spread(each.parameter.grad).float()
+            copied.grad = spread(each.parameter.grad).float()
             parameters.append(copied)
             copies.append((each, copied, copied.detach().clone()))
             if own := optimizer.state.get(each.parameter):
@@ -309,5 +309,5 @@ def _copied(value: Any, parameter: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     if value.shape == parameter.shape and value.dim():
-        value = _spread(value)
+        value = spread(value)
     return value.float().clone() if value.is_floating_point() else value.clone()

@@ -1,0 +1,152 @@
+"""`probe --health` and `--shadow`: the numbers are right, and the run is not changed."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from verifygate.cli import main
+from verifygate.quality.docs import DOCS
+
+torch = pytest.importorskip("torch")
+
+NET = """
+import random, sys, torch
+torch.manual_seed(0)
+random.seed(0)
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.norm, self.drop = torch.nn.Linear(16, 32), torch.nn.BatchNorm1d(32), torch.nn.Dropout(0.2)
+        self.coarse, self.down, self.calls = torch.nn.Linear(32, 32), torch.nn.Linear(32, 4), 0
+    def forward(self, x):
+        self.calls += 1
+        h = self.drop(torch.relu(self.norm(self.up(x)))) * (1 + random.random())
+        INSIDE
+        return self.down(h)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
+for number in range(6):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = torch.nn.functional.mse_loss(model(torch.randn(8, 16)), torch.randn(8, 4))
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+torch.save([model.state_dict(), model.calls, random.random(), torch.rand(1), loss], sys.argv[1])
+"""
+PLAIN = NET.replace("INSIDE", "h = torch.relu(self.coarse(h))")
+
+
+@pytest.fixture
+def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """A function that probes a script text and returns the report's `health`, and what the script saved."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+    def run(text: str, *options: str):
+        Path("train.py").write_text(text)
+        main(["probe", *options, "--format", "json", "--", sys.executable, "train.py", "saved.pt"])
+        report = json.loads(capsys.readouterr().out)
+        jsonschema.validate(report, json.loads((DOCS / "schemas" / "probe.schema.json").read_text()))
+        assert report["outcome"] == "clean", report["reason"]
+        return report["health"], torch.load("saved.pt")
+
+    return run
+
+
+@pytest.mark.slow
+def test_the_run_is_the_same_with_and_without(probed):
+    none, plain = probed(PLAIN)
+    health, shadowed = probed(PLAIN, "--shadow")
+    assert none is None
+    assert health["shadow_steps"] == [1, 2, 3, 4]
+    assert not health["not_shadowed"]
+    assert {row["what"] for row in health["shadow"]} == {"output", "gradient"}
+    for name, value in plain[0].items():
+        assert torch.equal(value, shadowed[0][name]), name
+    assert plain[1:3] == shadowed[1:3]
+    assert torch.equal(plain[3], shadowed[3])
+    assert torch.equal(plain[4], shadowed[4])
+
+
+@pytest.mark.slow
+def test_the_module_that_suffers_comes_first(probed):
+    rounded = "h = torch.relu(self.coarse(h) + 3000.0) - 3000.0"  # beyond 2048 float16 keeps even numbers only
+    health, _ = probed(NET.replace("INSIDE", rounded), "--shadow")
+    outputs = {row["name"]: row["error"] for row in health["shadow"] if row["what"] == "output"}
+    assert set(list(outputs)[:2]) == {"Net", "down"}
+    assert outputs["down"] > 0.05
+    assert max(error for name, error in outputs.items() if name not in ("Net", "down")) < 5e-3
+    assert list(outputs.values()) == sorted(outputs.values(), reverse=True)
+
+
+VALUES = """
+import sys, torch
+class Fixed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(4))
+    def forward(self, x):
+        return (x * self.weight).half()
+model = Fixed()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+for number in range(3):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        out = model(torch.tensor([1.0, 2.0, 4.0, 1024.0]))
+    loss = (out.float() * torch.tensor([0.0, 2.0**-20, 1.0, 2.0])).sum()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+torch.save(0, sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_the_numbers_by_hand(probed):
+    health, _ = probed(VALUES, "--health")
+    row = next(row for row in health["rows"] if not row["parameter"])
+    assert health["steps"] == [1, 2, 3]
+    assert (row["dtype"], row["activation"], row["gradient"]) == ("float16", 1024.0, 16.0)
+    assert row["activation_headroom"] == pytest.approx(math.log2(65504 / 1024))
+    assert row["gradient_headroom"] == pytest.approx(math.log2(65504 / 16))
+    assert (row["zero"], row["subnormal"], row["overflows"]) == (0.25, 0.25, 0)
+    assert health["suitable_scale"] == 2.0 ** math.floor(math.log2(32752 / 2))
+    assert [each["movement"] for each in health["movements"]] == ["learning rate 0"]
+
+
+REFUSED = {
+    "h = h + next(BATCHES)": "next()",
+    "h = h + torch.randn(8, 32, generator=GENERATOR)": "a generator of its own",
+    "global SUM; SUM = float(h.sum())": "a variable outside",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inside", REFUSED)
+def test_what_cannot_be_repeated_says_why(probed, inside: str):
+    setup = "BATCHES, GENERATOR, SUM = iter(torch.zeros(9, 32)), torch.Generator().manual_seed(1), 0\nmodel = Net()"
+    text = NET.replace("INSIDE", inside).replace("model = Net()", setup)
+    health, shadowed = probed(text, "--shadow")
+    _, plain = probed(text)
+    assert [REFUSED[inside] in why for why in health["not_shadowed"]] == [True]
+    assert not health["shadow"]
+    assert torch.equal(plain[4], shadowed[4])
+
+
+@pytest.mark.slow
+def test_state_that_is_kept_elsewhere_is_noticed(probed):
+    text = NET.replace("INSIDE", "SEEN.append(1); h = h * len(SEEN)").replace(
+        "model = Net()", "SEEN = []\nmodel = Net()"
+    )
+    health, _ = probed(text, "--shadow")
+    assert not health["shadow"]
+    assert "another when it is computed again" in health["not_shadowed"][0]

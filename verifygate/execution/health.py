@@ -1,0 +1,124 @@
+"""Read what the instrument `health` told of a run, and put it together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from verifygate.execution.parameter_movement import movements
+from verifygate.model.health import HealthReport, HealthRow, ShadowRow
+
+LARGEST = 65504.0
+"""float16's."""
+MOST_ROWS = 2000
+
+Told = dict[str, Any]
+
+
+def health(told: Sequence[Told]) -> HealthReport:
+    """The report of the process that was started, or of the first one that it started, if that trained."""
+    windows = _first_process([each for each in told if each["event"] in ("health-window", "health-shadow")])
+    sampled = [each for each in windows if each["event"] == "health-window" and each["rows"]]
+    shadows = [each for each in windows if each["event"] == "health-shadow"]
+    compared = [each for each in shadows if each["rows"]]
+    ends = [each for each in told if each["event"] == "health-ended"]
+    missing = next((each["why_not"] for each in ends if each["why_not"]), "no module was called before a step")
+    return HealthReport(
+        steps=tuple(each["step"] for each in sampled),
+        scales=tuple((each["step"], each["scale"]) for each in sampled if each["scale"] is not None),
+        rows=tuple(_rows(sampled))[:MOST_ROWS],
+        suitable_scale=_suitable(sampled),
+        shadow=tuple(_shadow(compared))[:MOST_ROWS],
+        shadow_steps=tuple(each["step"] for each in compared),
+        not_shadowed=tuple(dict.fromkeys(each["why_not"] for each in shadows if each["why_not"])),
+        movements=movements(told),
+        seconds=sum(each["seconds"] for each in ends),
+        not_measured="" if sampled else missing,
+    )
+
+
+def _first_process(windows: list[Told]) -> list[Told]:
+    """The windows of the first process; their numbers begin anew with each."""
+    found: list[Told] = []
+    for each in windows:
+        if found and each["step"] < found[-1]["step"]:
+            break
+        found.append(each)
+    return found
+
+
+def _rows(sampled: Sequence[Told]) -> Iterable[HealthRow]:
+    """Each module and parameter, over all sampled steps."""
+    by_name: dict[tuple[str, bool], list[tuple[int, Told]]] = {}
+    for window in sampled:
+        for row in window["rows"]:
+            by_name.setdefault((row["name"], row["parameter"]), []).append((window["step"], row))
+    in_half = {name for (name, parameter), rows in by_name.items() for _, row in rows if row["output"] == "float16"}
+    for (name, parameter), rows in by_name.items():
+        of_half = name.rpartition(".")[0] in in_half if parameter else False
+        last = rows[-1][1]
+        elements = sum(row["elements"] for _, row in rows)
+        activation = _largest(row["activation"] for _, row in rows)
+        gradient = _largest(row["gradient"] for _, row in rows)
+        heads = [(step, _headroom(row["gradient"])) for step, row in rows if _is_half(row, of_half)]
+        yield HealthRow(
+            name=name,
+            kind=last["kind"],
+            parameter=parameter,
+            dtype=last["gradient_dtype"] if parameter else last["output"],
+            activation=activation,
+            activation_headroom=_headroom(activation) if last["output"] == "float16" else None,
+            gradient=gradient,
+            gradient_headroom=_headroom(gradient) if heads else None,
+            overflows=sum(not all(map(_finite, (row["activation"], row["gradient"]))) for _, row in rows),
+            zero=sum(row["zeros"] for _, row in rows) / elements if elements else None,
+            subnormal=sum(row["subnormal"] for _, row in rows) / elements if elements else None,
+            headrooms=tuple(heads),
+        )
+
+
+def _is_half(row: Told, of_half: bool) -> bool:
+    """Whether its gradient was computed in float16: a float32 parameter's is cast from there."""
+    return row["gradient"] is not None and (row["gradient_dtype"] == "float16" or of_half)
+
+
+def _suitable(sampled: Sequence[Told]) -> float | None:
+    """The largest power of two with which every sampled gradient in float16 stays below half of the largest."""
+    found = []
+    for window in sampled:
+        sizes = [row["gradient"] for row in window["rows"] if row["gradient_dtype"] == "float16"]
+        finite = [size for size in sizes if size and math.isfinite(size)]
+        if window["scale"] is None or not finite or len(finite) < sum(size is not None and size > 0 for size in sizes):
+            continue
+        found.append(2.0 ** math.floor(math.log2(LARGEST / 2 * window["scale"] / max(finite))))
+    return min(found, default=None)
+
+
+def _shadow(compared: Sequence[Told]) -> list[ShadowRow]:
+    """Each output and gradient, the worst first; outputs before gradients."""
+    by_name: dict[tuple[str, str], list[Told]] = {}
+    for window in compared:
+        for row in window["rows"]:
+            by_name.setdefault((row["what"], row["name"]), []).append(row)
+    rows = []
+    for (what, name), seen in by_name.items():
+        elements = sum(row["elements"] for row in seen)
+        error = max(row["error"] for row in seen)
+        underflow = sum(row["flushed"] for row in seen) / elements if elements else None
+        rows.append(ShadowRow(name=name, what=what, error=error if math.isfinite(error) else None, underflow=underflow))
+    return sorted(rows, key=lambda row: (row.what != "output", -(row.error if row.error is not None else math.inf)))
+
+
+def _largest(values: Iterable[float | None]) -> float | None:
+    """None where there is none, or where one is not finite."""
+    known = [value for value in values if value is not None]
+    return max(known) if known and all(map(math.isfinite, known)) else None
+
+
+def _headroom(value: float | None) -> float | None:
+    return math.log2(LARGEST / value) if value and math.isfinite(value) else None
+
+
+def _finite(value: float | None) -> bool:
+    return value is None or math.isfinite(value)
