@@ -25,7 +25,9 @@ def test_an_advisory_specification_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "train.py").write_text(SOUND, encoding="utf-8")
-    (tmp_path / "requirements.yaml").write_text("title: T\nextends: amp-core\nadvisory: true\nrequirements: []\n", encoding="utf-8")
+    (tmp_path / "requirements.yaml").write_text(
+        "title: T\nextends: amp-core\nadvisory: true\nrequirements: []\n", encoding="utf-8"
+    )
     (tmp_path / "verifygate.toml").write_text('[requirements]\nspec = "requirements.yaml"\n', encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert main(["run", "--stage", "static", "--stage", "requirements"]) == 0

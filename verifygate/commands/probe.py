@@ -17,6 +17,7 @@ from verifygate.commands.progress import progress_line
 @click.option("--capability", default="", help="Compute capability of the emulated device (default: 8.0), such as 7.5.")
 @click.option("--health", is_flag=True, help="In a few steps: underflow, headroom, a scale that suits, what moves.")
 @click.option("--shadow", is_flag=True, help="--health, and these steps again in float32: which module suffers.")
+@click.option("--numerics", is_flag=True, help="Watch more steps for the operation at which the numbers break.")
 @click.option("--show-output", is_flag=True, help="Show on stderr what the script writes, while it runs.")
 @format_option
 @click.option("--seconds", type=click.FloatRange(min=1), default=600.0, help="Time limit of the run (default: 600).")
@@ -26,13 +27,15 @@ def probe(
     capability: str,
     health: bool,
     shadow: bool,
+    numerics: bool,
     show_output: bool,
     fmt: str,
     seconds: float,
 ) -> int:
     """Record one run of any script, unmodified: `verifygate probe -- python train.py --lr 0.1`.
 
-    Exit code 0: steps were recorded and broke no rule. 1: violations. 2: bad input, the script failed, or NOT MEASURED.
+    Exit code 0: steps were recorded and broke no rule. 1: violations, or a loss scale
+    that finds no level. 2: bad input, the script failed, or NOT MEASURED.
     """
     from verifygate.execution import probe_text
     from verifygate.execution.probe import Look, parsed
@@ -52,6 +55,7 @@ def probe(
             folder=Path.cwd(),
             capability=(int(major), int(minor)),
             look=Look(shadow) if health or shadow else None,
+            numbers=numerics,
             tell=_shown if show_output else None,
         )
     if fmt == "json":

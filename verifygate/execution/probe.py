@@ -18,6 +18,7 @@ from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.health import health
 from verifygate.execution.instruments import CHILDREN_VARIABLE, Launched, launch
+from verifygate.execution.numerics import never_settles, numerics
 from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.order import OrderJudge
 from verifygate.execution.ranks import compare, read_run, with_ranks
@@ -104,11 +105,13 @@ def probe(
     folder: Path,
     capability: tuple[int, int] = (8, 0),
     look: Look | None = None,
+    numbers: bool = False,
     tell: Callable[[str], object] | None = None,
 ) -> ProbeReport:
     """Run the command in `folder` (where the user is) under the recorder; `tell` gets its output while it runs.
 
-    `look`: what is looked at beside the protocol. Raises UsageError where it cannot start.
+    `look`: what is looked at beside the protocol. `numbers`: whether to watch more steps than those after a skipped one
+    for the operation that makes an inf. Raises UsageError where it cannot start.
     """
     root = folder.resolve()
     named = command.script[0] != "-m" and not command.is_installed
@@ -116,6 +119,7 @@ def probe(
         root = script.parent
     recorder: dict[str, Any] = {"sample": True, "emulated": emulate_cuda}
     instruments: list[tuple[str, dict[str, Any]]] = [("recorder", recorder)]
+    instruments.append(("numerics", {"asked": numbers}))
     if look is not None:
         instruments.append(("health", {"values": True, "moves": True, "shadow": look.shadow}))
     if emulate_cuda:
@@ -167,7 +171,10 @@ def _report(
     own = own_events(trace, ownership)
     seen = summary(trace, judge.visits, scrubber.inside).model_copy(update={"own": own})
     seen = with_ranks(seen, ranks, str)
+    broken = numerics(launched.told, trace, scrubber.inside)
     outcome, reason = _outcome(launched, seen, bool(found), scrubber)
+    if outcome in (Witnessed.CLEAN, Witnessed.NOT_MEASURED) and (unstable := never_settles(seen, broken)):
+        outcome, reason = Witnessed.UNSTABLE, unstable
     if outcome is Witnessed.FAILED and (lacking := for_failure(reason, scrubber.text(interpreter), scrubber.root)):
         reason = f"{reason}; {lacking}"
     return ProbeReport(
@@ -179,6 +186,7 @@ def _report(
         torch=next((str(one.get("torch")) for one in launched.told if one["event"] == "installed"), ""),
         trace=seen,
         findings=found,
+        numerics=broken if broken.watched or broken.not_watched or broken.bad_steps else None,
     )
 
 

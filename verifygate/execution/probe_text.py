@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verifygate.base.counts import counted
-from verifygate.execution import health_text
+from verifygate.execution import health_text, numerics
 from verifygate.model import Finding, LowPrecision, ScaleChange, TraceSummary
 from verifygate.model.probe_report import ProbeReport
 
@@ -33,6 +33,8 @@ def text(report: ProbeReport) -> str:
     if trace.low_precision is not None:
         lines += _islands(trace.low_precision)
     lines += [f"note: {remark}" for remark in trace.remarks]
+    if report.numerics is not None:
+        lines += numerics.lines(report.numerics)
     if report.health is not None:
         lines += health_text.lines(report.health)
     for finding in report.findings:

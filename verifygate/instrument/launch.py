@@ -46,6 +46,7 @@ INSTRUMENTS = {
     "recorder": "recorder.install",
     "emulate_cuda": "cuda.emulation",
     "health": "health.install",
+    "numerics": "numerics.install",
     "injection": "oracle.fault_injection",
     "oracle": "oracle.perturbation",
 }

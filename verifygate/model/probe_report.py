@@ -9,6 +9,7 @@ from verifygate.model.base import Model
 from verifygate.model.check import EvidenceClass
 from verifygate.model.finding import Finding
 from verifygate.model.health import HealthReport
+from verifygate.model.numerics import NumericsReport
 from verifygate.model.recorded_trace import TraceSummary
 
 
@@ -17,6 +18,8 @@ class Witnessed(StrEnum):
 
     CLEAN = "clean"
     VIOLATIONS = "violations"
+    UNSTABLE = "unstable"
+    """No rule was broken, and the loss scale found no level: most steps were skipped to the end."""
     FAILED = "failed"
     """The script did not run to its end, and no violation was seen before."""
     NOT_MEASURED = "NOT MEASURED"
@@ -38,10 +41,12 @@ class ProbeReport(Model):
     torch: str = ""
     trace: TraceSummary
     findings: tuple[Finding, ...] = ()
+    numerics: NumericsReport | None = None
+    """Where the numbers of bad steps broke; None where no step had to be watched."""
     health: HealthReport | None = None
     """With `--health` and `--shadow`."""
 
     @property
     def exit_code(self) -> int:
-        """0 clean, 1 violations, 2 anything else."""
-        return {Witnessed.CLEAN: 0, Witnessed.VIOLATIONS: 1}.get(self.outcome, 2)
+        """0 clean, 1 violations or unstable, 2 anything else."""
+        return {Witnessed.CLEAN: 0, Witnessed.VIOLATIONS: 1, Witnessed.UNSTABLE: 1}.get(self.outcome, 2)

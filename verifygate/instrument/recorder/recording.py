@@ -58,6 +58,8 @@ class Recording:
         self.sampler: Any = None
         self.scalers: Any = ()
         """The scalers of the run, as far as they live."""
+        self.last_step: dict[str, Any] = {}
+        """What was told of the last step, and its track."""
         self.others: list[Any] = []
         """Instruments beside the recorder that are called after each step (`stepped`) and at the end (`told`)."""
         self.active = True
@@ -218,6 +220,7 @@ class Recording:
         self._tell_rank()
         self.tell(kind, optimizer=track.index if track else None, empty=empty, **fields)
         self.steps += 1
+        self.last_step = {"kind": kind, "track": track, **fields}
         for each in (self.sampler, *self.others):
             if each is not None and self.active:
                 each.stepped()

@@ -1,0 +1,142 @@
+"""Where the numbers of a step break: line, operator and limit of 26 faulty programs, and silence on their twins."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from verifygate.cli import main
+from verifygate.execution.instruments import launch
+from verifygate.execution.numerics import numerics
+from verifygate.execution.ranks import read_run
+from verifygate.model.numerics import NumericsReport
+from verifygate.process.subject import Subject
+from verifygate.quality.docs import DOCS
+
+torch = pytest.importorskip("torch")
+PROGRAMS = Path(__file__).parent / "numerics" / "programs.py"
+
+
+class Case(NamedTuple):
+    """What a case is to be told of."""
+
+    name: str
+    line: int
+    operator: str
+    limit: str
+    by_the_scale: bool
+
+
+def cases() -> list[Case]:
+    """In the order of the file, which is that of the steps."""
+    found, name = [], ""
+    for number, line in enumerate(PROGRAMS.read_text(encoding="utf-8").splitlines(), 1):
+        if begun := re.match(r"def (\w+)\(p\)", line):
+            name = begun[1]
+        if marked := re.search(r"# BREAKS (\S+) (\S+)( scale)?$", line):
+            found.append(Case(name, number, marked[1], marked[2], bool(marked[3])))
+    return found
+
+
+def watched(mode: str, folder: Path) -> NumericsReport:
+    """All cases in one run, each of them one step."""
+    launched = launch(
+        Subject(PROGRAMS.parent, Path(sys.executable)),
+        [str(PROGRAMS), mode],
+        [
+            ("emulate_cuda", {}),
+            ("recorder", {"emulated": True}),
+            ("numerics", {"asked": True, "first": 100}),
+        ],
+        folder=folder,
+        seconds=300,
+        env={"PYTHONPATH": "", "OMP_NUM_THREADS": "1"},
+    )
+    assert launched.completed.exit_code == 0, launched.completed.stderr_tail
+    trace = read_run(folder / "written")
+    assert trace.problems == []
+    return numerics(launched.told, trace, lambda path: Path(path).name)
+
+
+@pytest.mark.slow
+def test_each_program_is_told_where_it_breaks(tmp_path: Path) -> None:
+    expected = cases()
+    assert len(expected) >= 25
+    report = watched("faulty", tmp_path)
+    told = {each.step: each for each in report.bad_steps}
+    found = []
+    for number, case in enumerate(expected, 1):
+        origin = told[number].origin if number in told else None
+        if origin is not None:
+            by_the_scale = told[number].at_any_scale is False
+            found.append(Case(case.name, origin.line, origin.operator, origin.limit.value, by_the_scale))
+    assert found == expected
+
+
+@pytest.mark.slow
+def test_the_mended_twins_are_left_alone(tmp_path: Path) -> None:
+    report = watched("mended", tmp_path)
+    assert (report.watched, report.bad_steps) == (len(cases()), ())
+
+
+LOOP = """
+import torch
+model = torch.nn.Linear(8, 8).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
+scaler = torch.amp.GradScaler("cuda")
+for step in range(20):
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = model(torch.ones(4, 8).cuda()).float().sum() * FACTOR
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("factor", "code", "outcome"), [("5e9", 1, "unstable"), ("5e1", 0, "clean")])
+def test_a_scale_that_finds_no_level_is_never_clean(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    factor: str,
+    code: int,
+    outcome: str,
+) -> None:
+    """The first skips of a healthy run are told apart: what overflows there is the scale's doing."""
+    (tmp_path / "train.py").write_text(LOOP.replace("FACTOR", factor), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    command = ("probe", "--emulate-cuda", "--format", "json", "--", sys.executable, "train.py")
+    assert main(command) == code
+    report = json.loads(capsys.readouterr().out)
+    assert report["outcome"] == outcome
+    steps = report["numerics"]["bad_steps"]
+    assert len(steps) >= 2, "those after a skipped step are watched, unasked"
+    assert {each["origin"]["line"] for each in steps} == {9}
+
+
+@pytest.mark.slow
+def test_watching_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The weights of a run are the same to the bit with and without."""
+    text = LOOP.replace("FACTOR", "5e1") + "torch.save(model.state_dict(), 'weights.pt')\n"
+    text = text.replace("import torch\n", "import torch\ntorch.manual_seed(0)\n", 1)
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    saved = []
+    for options in ((), ("--numerics",)):
+        assert main(("probe", "--emulate-cuda", *options, "--", sys.executable, "train.py")) == 0
+        saved.append(torch.load(tmp_path / "weights.pt", weights_only=True))
+    assert all(torch.equal(saved[0][name], saved[1][name]) for name in saved[0])
+
+
+def test_the_page_lists_every_program() -> None:
+    page = (DOCS / "numerics.md").read_text(encoding="utf-8")
+    for case in cases():
+        by = ", by the loss scale" if case.by_the_scale else ""
+        assert f"| {case.name.replace('_', ' ')} | `{case.operator}` | {case.limit}{by} |" in page

@@ -1,0 +1,152 @@
+"""Read what the instrument `numerics` told of a run, and say what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from verifygate.execution.recorded_trace import Trace
+from verifygate.model.numerics import LARGEST, BadStep, Limit, NumericsReport, Origin
+from verifygate.model.recorded_trace import TraceSummary
+
+ENOUGH_STEPS = 8
+"""Steps after which a loss scale has found its level, or does not find one."""
+LAST = 4
+"""Steps at the end of a run that tell whether it has."""
+
+
+def numerics(told: Sequence[dict[str, Any]], trace: Trace, shown: Callable[[str], str | None]) -> NumericsReport:
+    """The bad steps of the process that was started. `shown` is a path below the root, or None."""
+    ends = [each for each in told if each["event"] == "numerics"]
+    return NumericsReport(
+        watched=sum(int(each["watched"]) for each in ends[:1]),
+        bad_steps=tuple(_bad_step(each, trace, shown) for each in told if each["event"] == "bad-step"),
+        not_watched=next((str(each["why_not"]) for each in ends if each["why_not"]), ""),
+    )
+
+
+def _bad_step(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | None]) -> BadStep:
+    origin = row.get("origin")
+    return BadStep(
+        step=int(row["number"]),
+        skipped=bool(row["skipped"]),
+        scale=row.get("scale"),
+        loss=bool(row.get("loss")),
+        gradients=int(row.get("gradients", 0)),
+        origin=_origin(origin, trace, shown) if origin is not None else None,
+    )
+
+
+def _origin(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | None]) -> Origin:
+    frame = next(iter(trace.where(row["at"])), None)
+    path = shown(frame.path) if frame is not None else None
+    return Origin(
+        operator=str(row["operator"]),
+        limit=Limit(row["kind"]),
+        path=path or "",
+        line=frame.line if frame is not None and path else 0,
+        symbol=frame.symbol if frame is not None and path else "",
+        module=str(row["module"]),
+        backward=str(row["backward"]),
+        dtypes=tuple(row["dtypes"]),
+        dtype=str(row["dtype"]),
+        largest_input=row["largest_input"],
+        in_float32=row["in_float32"],
+        scaled=bool(row["scaled"]),
+    )
+
+
+def never_settles(seen: TraceSummary, report: NumericsReport) -> str:
+    """Why the run is not clean although it broke no rule: its loss scale finds no level. Empty where it does."""
+    last = seen.scales[-1].scale if seen.scales else None
+    at_the_end = sum(each.skipped and each.step > seen.steps - LAST for each in report.bad_steps)
+    mostly = seen.steps >= ENOUGH_STEPS and 2 * seen.skipped > seen.steps
+    if not mostly or not (at_the_end * 2 > LAST or (last is not None and last < 1)):
+        return ""
+    fell = f", and the scale fell to {last:g}" if last is not None else ""
+    return f"the scaler skipped {seen.skipped} of {seen.steps} steps{fell}: it finds no scale that holds"
+
+
+def lines(report: NumericsReport) -> list[str]:
+    """The bad steps in words, those of one origin together."""
+    together: dict[str, list[BadStep]] = {}
+    for each in report.bad_steps:
+        together.setdefault(_where(each.origin), []).append(each)
+    found = []
+    for where, steps in together.items():
+        numbers = ", ".join(str(each.step) for each in steps)
+        found.append(f"not finite in step {numbers}: {where}")
+        found += [f"    {line}" for line in _told(steps[-1])]
+    if report.not_watched and not report.bad_steps:
+        found.append(f"numbers: NOT MEASURED: {report.not_watched}")
+    return found
+
+
+def _where(origin: Origin | None) -> str:
+    if origin is None:
+        return "where it began was not seen"
+    place = f"{origin.path}:{origin.line}" if origin.line else "outside of the project's code"
+    module = f" in {origin.module}" if origin.module else ""
+    of = f" (its gradient, {origin.backward})" if origin.backward else ""
+    return f"{place}{module}: `{origin.operator}`{of}"
+
+
+def _told(bad: BadStep) -> list[str]:
+    origin = bad.origin
+    if origin is None:
+        return ["the steps after a skipped one are watched; `--numerics` watches the first ones too"]
+    alone = ["the loss is not finite, its gradients are"] if bad.loss and not bad.gradients else []
+    return [_happened(origin), *alone, *_share_of_the_scale(bad), f"remedy: {remedy(bad)}"]
+
+
+def _happened(origin: Origin) -> str:
+    dtypes = f"{', '.join(origin.dtypes) or 'no tensor'} -> {origin.dtype}"
+    largest = f", largest input {origin.largest_input:.4g}" if origin.largest_input is not None else ""
+    if origin.limit is Limit.OVERFLOW:
+        limit = LARGEST.get(origin.dtype, LARGEST["float32"])
+        true = f"; it would be {origin.in_float32:.4g}" if origin.in_float32 is not None else ""
+        return f"larger than {limit:.6g}, the largest {origin.dtype}{true} ({dtypes}{largest})"
+    return f"{_WORDS[origin.limit]} ({dtypes}{largest})"
+
+
+_WORDS = {
+    Limit.ZERO_DIVISOR: "divides by 0",
+    Limit.LOG_OF_ZERO: "the logarithm of 0, or of a negative number",
+    Limit.NOT_A_NUMBER: "makes a NaN of finite numbers",
+    Limit.CAME_IN: "its input was inf or NaN when the step began",
+}
+
+
+def _share_of_the_scale(bad: BadStep) -> list[str]:
+    if bad.origin is None or not bad.origin.scaled or bad.scale is None:
+        return []
+    if bad.at_any_scale is None:
+        return [f"the loss scale is {bad.scale:g}; whether a smaller one would do is not known"]
+    if bad.at_any_scale:
+        return [f"the loss scale of {bad.scale:g} is not the cause: a scale of 1 would overflow as well"]
+    return [f"the loss scale of {bad.scale:g} is the cause: without it the number fits"]
+
+
+def remedy(bad: BadStep) -> str:
+    """What to write instead, in one sentence."""
+    origin = bad.origin
+    if origin is None:
+        return "watch the first steps with `--numerics`"
+    match origin.limit:
+        case Limit.CAME_IN:
+            return "look at the batch and at the weights: something was inf or NaN before this step computed anything"
+        case Limit.ZERO_DIVISOR if origin.backward.startswith(("Sqrt", "Norm", "LinalgVectorNorm", "Pow")):
+            return "add an epsilon below the root: its gradient at 0 is infinite"
+        case Limit.ZERO_DIVISOR:
+            return "keep the divisor away from 0: an epsilon that float16 holds (above 6e-8), a count of at least 1"
+        case Limit.LOG_OF_ZERO:
+            return "take the logarithm of what cannot be 0: `log_softmax`, `logsigmoid`, an epsilon in float32"
+        case Limit.NOT_A_NUMBER:
+            return "look for a row that is masked as a whole, for 0/0 and for inf - inf; clamp, or leave such rows out"
+    if bad.at_any_scale is False:
+        return "nothing, while the scale is being found; a smaller `init_scale` saves these steps"
+    if origin.dtype == "float16":
+        return (
+            "compute this operation in float32 (`.float()`, or `autocast(enabled=False)`), or normalise what it adds up"
+        )
+    return "normalise what goes in, or lower the learning rate: it is too large for float32 as well"

@@ -1,0 +1,1 @@
+"""Find where the numbers of a step break."""

@@ -1,0 +1,23 @@
+"""Look for the operation at which the numbers of a step break: of each step after a skipped one, or of more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..launch import Tell
+from ..recorder import install as recorder
+from .nonfinite_origins import FIRST, NonfiniteOrigins
+
+
+def install(options: dict[str, Any], tell: Tell) -> None:
+    """Look on, for the whole life of the process. The recorder is installed before.
+
+    Options: `asked` (watch the first steps, and those whose number is a power of two, whatever happens); `first` (how
+    many from the beginning).
+    """
+    recording = recorder.current
+    if recording is None:
+        raise RuntimeError("the recorder is not installed")
+    watch = NonfiniteOrigins(recording, tell, asked=bool(options.get("asked")), first=int(options.get("first", FIRST)))
+    recording.others.append(watch)
+    watch.begin()

@@ -1,0 +1,195 @@
+"""Where the numbers of a step break: the first operation that makes an inf or a NaN which reaches the gradients.
+
+In a watched step every operation is seen by a dispatch mode. An output that is not finite has a cause: that of a bad
+input, or else the operation itself, the *origin*. Infs that are written on purpose (a mask of -inf) are no origin.
+What the scaler or the optimizer finds in the gradients leads back to one origin, which is told: operator, place,
+module, dtypes, the largest finite input, and what the result would be in float32. An operation of the backward is told
+at the line of the forward that it belongs to.
+
+Looking costs a reduction and a read for every operation. So it is done for few steps: those after a step that the
+scaler skipped, and, where somebody asks, the first ones and those whose number is a power of two.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from torch.utils.weak import WeakIdKeyDictionary
+
+from ..launch import Tell
+from ..recorder.compilation import compiles
+from ..recorder.low_precision import other_modes
+from ..recorder.recording import Recording
+from .breaking import Breaking, is_finite, is_on_purpose, tensors
+from .module_paths import ModulePaths
+
+AFTER_SKIPS = 6
+"""Steps that are watched because the one before them was skipped."""
+FIRST = 8
+"""Steps that are watched from the beginning, where somebody asks."""
+MOST_TOLD = 20
+_FOUND_INF = "_amp_foreach_non_finite_check_and_unscale_"
+Cause = dict[str, Any]
+
+
+class NonfiniteOrigins:
+    """Switches the watch on and off between steps, and tells of each bad step."""
+
+    def __init__(self, recording: Recording, tell: Tell, *, asked: bool, first: int = FIRST) -> None:
+        self._recording, self._tell = recording, tell
+        self._asked, self._first = asked, first
+        self._modules = ModulePaths()
+        self._causes: Any = WeakIdKeyDictionary()
+        """Tensor that is not finite -> the operation where that began; None for what is on purpose."""
+        self._reached: list[Cause] = []
+        """A cause for each gradient that the scaler, or the optimizer, found not finite."""
+        self._of_loss: Cause | None = None
+        """The cause of a loss that is not finite."""
+        self._places: dict[int, tuple[int, str]] = {}
+        """Sequence number of autograd -> place and module of the forward."""
+        self._operations = 0
+        self._watched = 0
+        self._after_skips = 0
+        self._told = 0
+        self._mode: Any = None
+        self._why_not = ""
+
+    def begin(self) -> None:
+        """The run begins."""
+        if self._asked:
+            self._start()
+
+    def stepped(self) -> None:
+        """A step is over: tell what was seen of it, and decide whether to watch the next one."""
+        number, last = self._recording.steps, self._recording.last_step
+        skipped = last.get("stepped") is False
+        if self._mode is not None:
+            self._watched += 1
+            self._tell_step(number, last, skipped=skipped)
+            self._stop()
+        after_skip = skipped and self._after_skips < AFTER_SKIPS
+        self._after_skips += after_skip
+        if after_skip or (self._asked and (number < self._first or number & (number - 1) == 0)):
+            self._start()
+
+    def told(self) -> None:
+        """The run is over."""
+        self._tell("numerics", watched=self._watched, why_not=self._why_not)
+
+    def _start(self) -> None:
+        if self._mode is not None or self._told >= max(MOST_TOLD, self._first):
+            return
+        if compiles():
+            self._why_not = "torch.compile is in use: a watch would run other code"
+        elif other_modes():
+            self._why_not = "the project has a dispatch mode of its own around its steps"
+        else:
+            self._causes = WeakIdKeyDictionary()
+            self._reached, self._of_loss, self._places, self._operations = [], None, {}, 0
+            self._modules.start()
+            self._mode = _Mode(self)
+            self._mode.__enter__()
+
+    def _stop(self) -> None:
+        """Take the mode off the stack, if nothing lies on top of it; else after a later step."""
+        stack = _get_current_dispatch_mode_stack()
+        if self._mode is not None and stack and stack[-1] is self._mode:
+            self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+            self._mode = None
+            self._modules.stop()
+
+    def _tell_step(self, number: int, last: dict[str, Any], *, skipped: bool) -> None:
+        track = last.get("track")
+        for parameter in track.parameters if track is not None else ():
+            if not self._reached and parameter.grad is not None:
+                self._reached += filter(None, [self._causes.get(parameter.grad)])
+        causes = [*self._reached, *filter(None, [self._of_loss])]
+        if not causes and not skipped:
+            return
+        self._told += 1
+        told: dict[str, Any] = {"number": number, "skipped": skipped, "scale": self._scale()}
+        told["loss"] = self._of_loss is not None
+        told["gradients"] = len(self._reached)
+        if causes:
+            told["origin"] = min(causes, key=lambda cause: int(cause["operation"]))
+        self._tell("bad-step", **told)
+
+    def _scale(self) -> float | None:
+        """The loss scale of the step that is over: `update()` has not been called yet."""
+        scales = [self._recording.value(getattr(each, "_scale", None)) for each in self._recording.scalers]
+        return max((each for each in scales if each is not None), default=None)
+
+    # --- one operation
+
+    def see(self, operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> None:
+        """Look at what an operation made."""
+        self._operations += 1
+        name = operator._schema.name.partition("::")[2]
+        node = torch._C._current_autograd_node()
+        if node is None:
+            number = torch._C._autograd._get_sequence_nr() - 1
+            self._places.setdefault(number, (self._recording.places.here(), self._modules.here))
+        if name == _FOUND_INF:
+            self._reached += filter(None, (self._causes.get(each) for each in arguments[0]))
+            return
+        if name == "ones_like" and self._is_root():
+            self._of_loss = self._causes.get(arguments[0])
+        bad = [each for each in tensors((result,)) if each.is_floating_point() and not is_finite(each)]
+        if bad:
+            cause = self._cause(Breaking(operator, name, arguments, keywords, bad[0]), node)
+            for each in bad:
+                self._causes[each] = cause
+
+    @staticmethod
+    def _is_root() -> bool:
+        """Whether torch makes the gradient that a backward begins with: its input is the loss."""
+        frame: FrameType | None = sys._getframe(3)
+        while frame is not None and frame.f_code.co_name != "_make_grads":
+            frame = frame.f_back
+        return frame is not None
+
+    def _cause(self, breaking: Breaking, node: Any) -> Cause | None:
+        """Where it began: at a bad input, in what came in from outside, or here. None for what is on purpose."""
+        known = [self._causes[each] for each in breaking.inputs if each in self._causes]
+        if begun := [cause for cause in known if cause is not None]:
+            first: Cause = min(begun, key=lambda cause: int(cause["operation"]))
+            return first
+        if is_on_purpose(breaking) or (known and not breaking.makes_nan):
+            return None  # a mask, or what a mask was added to
+        if not known and (outside := breaking.bad_inputs) and not (breaking.makes_nan and not any(outside)):
+            return self._told_of(breaking, node, kind="came-in")
+        return self._told_of(breaking, node, kind=breaking.kind)
+
+    def _told_of(self, breaking: Breaking, node: Any, kind: str) -> Cause:
+        place, module = self._recording.places.here(), self._modules.here
+        if node is not None:
+            place, module = self._places.get(node._sequence_nr(), (place, ""))
+        return {
+            "operation": self._operations,
+            "operator": breaking.name,
+            "kind": kind,
+            "backward": node.name() if node is not None else "",
+            "at": place,
+            "module": module,
+            "scaled": node is not None or breaking.is_scaling,
+            **breaking.figures(),
+        }
+
+
+class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self, watch: NonfiniteOrigins) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._watch = watch
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        keywords = kwargs or {}
+        result = func(*args, **keywords)
+        try:
+            self._watch.see(func, args, keywords, result)
+        except Exception as error:
+            self._watch._recording.failed(error)
+        return result

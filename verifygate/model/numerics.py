@@ -1,0 +1,89 @@
+"""Where the numbers of a run broke: the steps that were not finite, each with the operation at which that began."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from verifygate.model.base import Model
+
+
+class Limit(StrEnum):
+    """What an operation met."""
+
+    OVERFLOW = "overflow"
+    """Its result is too large for the dtype: above 65504 in float16, 3.4e38 in float32 and bfloat16."""
+    ZERO_DIVISOR = "zero-divisor"
+    LOG_OF_ZERO = "log-of-zero"
+    NOT_A_NUMBER = "not-a-number"
+    """A NaN of another kind: 0/0, inf - inf, a softmax over nothing but -inf, a root of a negative number."""
+    CAME_IN = "came-in"
+    """An input was inf or NaN when the step began: a batch, or a weight."""
+
+
+class Origin(Model):
+    """The first operation whose result was not finite, of those whose inf or NaN came to the gradients."""
+
+    operator: str
+    """Of aten, as `mm`."""
+    limit: Limit
+    path: str = ""
+    line: int = 0
+    """Of the forward, also where the operation is its gradient; 0 where no line is the project's own."""
+    symbol: str = ""
+    module: str = ""
+    """Path of the module in the model: `encoder.layers.3`."""
+    backward: str = ""
+    """The node of autograd, `ExpBackward0`; empty where it is an operation of the forward."""
+    dtypes: tuple[str, ...] = ()
+    """Of its inputs."""
+    dtype: str = ""
+    """Of its result."""
+    largest_input: float | None = None
+    """The largest finite magnitude among its inputs."""
+    in_float32: float | None = None
+    """The largest magnitude of the result of the same inputs in float32; None where that is not finite either."""
+    scaled: bool = False
+    """Whether the loss scale multiplies it."""
+
+
+class BadStep(Model):
+    """A step whose gradients were not finite."""
+
+    step: int
+    """Counted from 1."""
+    skipped: bool
+    """By the scaler."""
+    scale: float | None = None
+    """The loss scale of the step."""
+    loss: bool = False
+    """Whether the loss was inf or NaN as well. It may be so alone: the gradient of a sum does not overflow with it."""
+    gradients: int = 0
+    """Gradients that were inf or NaN."""
+    origin: Origin | None = None
+    """None where it was not seen."""
+
+    @property
+    def at_any_scale(self) -> bool | None:
+        """Whether it would break with a loss scale of 1 as well; None where nobody knows."""
+        origin = self.origin
+        if origin is None:
+            return None
+        if origin.limit is not Limit.OVERFLOW or not origin.scaled:
+            return True
+        if origin.in_float32 is None or not self.scale:
+            return None
+        return origin.in_float32 / self.scale > LARGEST.get(origin.dtype, LARGEST["float32"])
+
+
+LARGEST = {"float16": 65504.0, "bfloat16": 3.38953139e38, "float32": 3.40282347e38}
+"""The largest finite number of each dtype."""
+
+
+class NumericsReport(Model):
+    """What the watch over a run's numbers saw."""
+
+    watched: int
+    """Steps of which every operation was seen."""
+    bad_steps: tuple[BadStep, ...] = ()
+    not_watched: str = ""
+    """Why no step was watched, where one should have been."""
