@@ -189,7 +189,7 @@ def test_json_keeps_the_contract(project: Path, capsys: pytest.CaptureFixture[st
     assert main(["check", "--format", "json", "broken.py", "train.py"]) == 2
     document = json.loads(capsys.readouterr().out)
 
-    head = {"schema_version", "files_checked", "folder", "contract", "stood_before", "in_baseline"}
+    head = {"schema_version", "files_checked", "folder", "contract", "stood_before", "in_baseline", "fail_on"}
     assert set(document) == head | {"findings", "not_analysed", "not_followed"}
     assert (document["schema_version"], document["files_checked"]) == (1, 1)
     (finding,) = document["findings"]
@@ -234,10 +234,12 @@ def test_check_ends_in_what_was_fixable_and_suppressed(project: Path, capsys: py
     (project / "hidden.py").write_text(f"{old}  # verifygate: ignore[AMP501] torch 2.1\n", encoding="utf-8")
     assert main(["check", "--select", "AMP501"]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "1 finding (1 low) in 3 files; see `verifygate fix --diff` for what can be fixed; 1 suppressed"
+    only_here = "exit code 1, though none would block `run`: `--fail-on high,certain` lets them pass"
+    fixable = "see `verifygate fix --diff` for what can be fixed"
+    assert last == f"1 finding (1 low) in 3 files; {fixable}; 1 suppressed; {only_here}"
     (project / "old.py").write_text(f"{old}\nother = torch.cuda.amp.GradScaler('cuda')\n", encoding="utf-8")
     assert main(["check", "--format", "github", "--select", "AMP501"]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "1 finding (1 low) in 3 files; 1 suppressed"
+    assert capsys.readouterr().out.splitlines()[-1] == f"1 finding (1 low) in 3 files; 1 suppressed; {only_here}"
     (project / "verifygate.toml").write_text('[static]\ntorch_version = "2.1"\n', encoding="utf-8")
     (project / "old.py").unlink()
     assert main(["check"]) == 0
