@@ -78,13 +78,20 @@ class ModuleDtypes:
         self.callers = callers
         self.enclosing = enclosing
         self._asked = 0
+        self._answers: dict[tuple[ast.expr, Frame], Found] = {}
         self._calls_on: dict[Function, dict[str, list[ast.Call]]] = {}
 
     def of(self, expr: ast.expr, frame: Frame, steps: int = 0) -> Found:
         """The dtypes of the parameters of the module that an expression stands for, at the place where it stands."""
-        self._asked = self._asked + 1 if steps else 0
-        if steps > _MAX_STEPS or self._asked > _MAX_ASKED:
-            return ()
+        if steps:
+            self._asked += 1
+            return () if steps > _MAX_STEPS or self._asked > _MAX_ASKED else self._of(expr, frame, steps)
+        if (expr, frame) not in self._answers:
+            self._asked = 0
+            self._answers[expr, frame] = self._of(expr, frame, steps)
+        return self._answers[expr, frame]
+
+    def _of(self, expr: ast.expr, frame: Frame, steps: int) -> Found:
         match expr:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 holds = self.evaluator.truth(test, frame)
