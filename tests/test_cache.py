@@ -240,7 +240,9 @@ def test_timings_tell_where_the_time_went(project: Path, capsys: pytest.CaptureF
     timed = capsys.readouterr()
     assert timed.out == plain.out
     rows = re.findall(r"^ *([\d.]+) s +(?:([\d.]+)%)? +(.+)$", timed.err, re.MULTILINE)
-    assert len(rows) == len(timed.err.splitlines())
+    *table, memory = timed.err.splitlines()
+    assert len(rows) == len(table)
+    assert float(re.fullmatch(r" *([\d.]+) MiB +memory at its peak", memory)[1]) > 10
     *parts, (whole, _, total) = rows
     assert total == "CPU time in all"
     assert sum(float(seconds) for seconds, _, _ in parts) == pytest.approx(float(whole), abs=0.001 * len(rows))

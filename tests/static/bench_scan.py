@@ -2,6 +2,9 @@
 
     python tests/static/bench_scan.py FOLDER... [--rounds N] [--limit SECONDS] [--torchfix PATH] [--semgrep PATH]
 
+Trees to give it: nanoGPT, yolov5, pytorch-image-models and transformers; and those that are full of mixed precision:
+diffusers, icefall, Megatron-LM, NeMo, mmengine, MONAI and ultralytics.
+
 Each tool runs as a new process and in turns with the others, one run of each a round. What is printed is a Markdown
 table of ratios to the `ast.parse` of the same round: CPU seconds (user and system, with all that the process waited
 for) and peak memory (of its largest process). The exit status is 1 if `ast.parse` or `check` gave no answer, if a file

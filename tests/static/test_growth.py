@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from verifygate.sources.discovery import read_sources
-from verifygate.static.analysis import Analysis
+from verifygate.static.analysis import Analysis, memoised
 from verifygate.static.facts.module_dtypes import ModuleDtypes
+from verifygate.static.facts.scaler_regions import ScalerRegions
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import load_rules
 from verifygate.static.symbols.program import Program
@@ -28,15 +30,29 @@ def train_{number}(model, optimizer, batches):
 """
 
 
-def calls_of(code: str, loops: int, folder: Path) -> int:
-    """The calls that a rule makes over so many loops, each with a scaler of its own, once shared facts are known."""
+SAVING = """
+    torch.save({{"optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}}, "{number}.pt")
+"""
+
+
+def analysis_of(loops: int, folder: Path, loop: str) -> Analysis:
+    """The analysis of a program of so many loops, each with a scaler of its own."""
     folder.mkdir()
-    (folder / "train.py").write_text("import torch\n" + "".join(LOOP.format(number=each) for each in range(loops)))
+    (folder / "train.py").write_text("import torch\n" + "".join(loop.format(number=each) for each in range(loops)))
     sources = read_sources(folder, ["."])
-    rules = load_rules()
-    analysis = Analysis(Program(sources, Prefilter(sources, rules.values()).named()))
-    check = rules[code].check
+    return Analysis(Program(sources, Prefilter(sources, load_rules().values()).named()))
+
+
+def calls_of(code: str, loops: int, folder: Path, loop: str = LOOP) -> int:
+    """The calls that a rule makes over so many loops, once shared facts are known."""
+    analysis = analysis_of(loops, folder, loop)
+    check = load_rules()[code].check
     list(check(analysis))
+    return calls_in(lambda: list(check(analysis)))
+
+
+def calls_in(action: Callable[[], object]) -> int:
+    """How many functions of Python something calls."""
     count = 0
 
     def counting(_frame: object, event: str, _arg: object) -> None:
@@ -45,10 +61,45 @@ def calls_of(code: str, loops: int, folder: Path) -> int:
 
     sys.setprofile(counting)
     try:
-        list(check(analysis))
+        action()
     finally:
         sys.setprofile(None)
     return count
+
+
+@pytest.mark.parametrize("code", ["AMP302", "AMP304"])
+def test_scalers_are_not_compared_with_each_save_or_with_each_other_scaler(code: str, tmp_path: Path):
+    few, many = (calls_of(code, loops, tmp_path / str(loops), LOOP + SAVING) for loops in (20, 40))
+
+    assert many < 2.5 * few
+
+
+def test_scalers_are_not_compared_with_each_region(tmp_path: Path):
+    def calls(loops: int) -> int:
+        analysis = analysis_of(loops, tmp_path / str(loops), LOOP)
+        for scaler in analysis.scaler_allocations:
+            assert len(analysis.scaler_regions.uses(scaler)[0].regions) == 1
+        facts = (analysis.written_regions, analysis.condition_texts, analysis.call_graph, analysis.import_graph)
+        anew = ScalerRegions(*facts)
+        return calls_in(lambda: [anew.uses(scaler) for scaler in analysis.scaler_allocations])
+
+    few, many = map(calls, (20, 40))
+
+    assert many < 2.5 * few
+
+
+def test_what_several_rules_ask_for_is_worked_out_once(tmp_path: Path):
+    analysis = analysis_of(2, tmp_path / "once", LOOP)
+    asked = []
+
+    @memoised
+    def loops(analysis: Analysis, least: int) -> Iterator[int]:
+        asked.append(least)
+        yield from range(least, len(analysis.scaler_allocations))
+
+    assert loops(analysis, 0) == loops(analysis, 0) == (0, 1)
+    assert loops(analysis, 1) == (1,)
+    assert asked == [0, 1]
 
 
 def test_scalers_that_never_step_together_are_not_compared_one_by_one(tmp_path: Path):

@@ -1,7 +1,8 @@
-"""Where the CPU time of a command goes, part by part: what a part asks of another counts for the other alone."""
+"""Where the CPU time of a command goes, part by part, and its memory. What a part asks of another counts for that."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -41,7 +42,7 @@ class Timings:
         self._since = now
 
     def table(self) -> str:
-        """A row for every part that took a millisecond, what took longest first; ends in a line end."""
+        """A row for every part that took a millisecond, what took longest first, and for the memory at its peak."""
         self._charge()
         whole = sum(self.seconds.values())
         long = {name: seconds for name, seconds in self.seconds.items() if seconds >= _TOLD}
@@ -49,7 +50,17 @@ class Timings:
         if few := len(self.seconds) - len(long):
             rows.append((f"{few} more, each below {_TOLD:.3f} s", whole - sum(long.values())))
         lines = [f"{seconds:8.3f} s  {seconds / (whole or 1):6.1%}  {name}" for name, seconds in rows]
-        return "\n".join([*lines, f"{whole:8.3f} s          CPU time in all"]) + "\n"
+        return "\n".join([*lines, f"{whole:8.3f} s          CPU time in all", *_peak()]) + "\n"
+
+
+def _peak() -> list[str]:
+    """A row for the memory that this process has held at most; none where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return []
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
+    return [f"{held:8.1f} MiB        memory at its peak"]
 
 
 OFF = Timings(on=False)

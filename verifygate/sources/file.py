@@ -229,7 +229,7 @@ class SourceFile:
         """Its folder; empty for a file without one, and for one right below `/`."""
         return self.path.rpartition("/")[0]
 
-    @property
+    @cached_property
     def is_test(self) -> bool:
         """Whether the file is one of the project's tests, by pytest's naming conventions."""
         *folders, name = self.path.split("/")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import cached_property, wraps
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from verifygate.base.cpu_time import OFF, Timings
 from verifygate.config.version_pins import VersionRange, united
@@ -16,7 +16,7 @@ from verifygate.model import NotFollowed
 from verifygate.static.amp.autocast_regions import Opens, WrittenRegions
 from verifygate.static.amp.float8_regions import PACKAGE, Float8Regions
 from verifygate.static.amp.named_contexts import CAPTURE_WORD, GRAPH_CAPTURES, NamedContexts
-from verifygate.static.amp.roles import Roles
+from verifygate.static.amp.roles import Roles, ScalerOrigin
 from verifygate.static.amp.scaler_calls import ScalerCall, scaler_calls
 from verifygate.static.amp.scalers import ScalerAllocation, scaler_allocations
 from verifygate.static.conditions.dead_switches import DeadSwitches
@@ -26,6 +26,7 @@ from verifygate.static.facts.autograd_mode import AutogradMode
 from verifygate.static.facts.checkpoints import Checkpoints
 from verifygate.static.facts.condition_texts import ConditionTexts
 from verifygate.static.facts.constants import Constants
+from verifygate.static.facts.counted_evaluations import counted_evaluations
 from verifygate.static.facts.cuda_conditions import CudaConditions
 from verifygate.static.facts.delegation import Delegation
 from verifygate.static.facts.devices import Devices
@@ -33,7 +34,7 @@ from verifygate.static.facts.dict_keys import DictKeys
 from verifygate.static.facts.dtype_values import DtypeValues
 from verifygate.static.facts.framework_runs import FrameworkRuns
 from verifygate.static.facts.frameworks import Frameworks
-from verifygate.static.facts.hot_loops import HotLoops
+from verifygate.static.facts.hot_loops import HotLoop, HotLoops
 from verifygate.static.facts.module_dtypes import ModuleDtypes
 from verifygate.static.facts.region_coverage import RegionCoverage
 from verifygate.static.facts.region_dtypes import RegionDtypes
@@ -48,9 +49,10 @@ from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module, Node, Program
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.call_graph import CallGraph
+from verifygate.static.values.call_graph import CallGraph, Site
 from verifygate.static.values.evaluator import Evaluator
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -82,6 +84,8 @@ class Analysis:
         self.constants = Constants(self.evaluator)
         self.tensor_dtypes = TensorDtypes(self.roles)
         self.not_followed: list[NotFollowed] = []
+        self.answers: dict[Hashable, Any] = {}
+        """What `memoised` functions have answered."""
 
     def version_of(self, framework: Framework) -> VersionRange | None:
         """The versions of a framework that the project allows; None where it says nothing of them."""
@@ -113,6 +117,11 @@ class Analysis:
     def hot_loops(self) -> HotLoops:
         """The loops that train or evaluate, and what runs in every iteration of them."""
         return HotLoops(self.roles, self.modules)
+
+    @shared
+    def counted_evaluations(self) -> list[HotLoop]:
+        """The loops that evaluate a model over no loader."""
+        return list(counted_evaluations(self.hot_loops, self.call_graph))
 
     @shared
     def autograd_mode(self) -> AutogradMode:
@@ -239,6 +248,26 @@ class Analysis:
         return scaler_calls(self.functions, self.roles)
 
     @shared
+    def scaler_calls_by_origin(self) -> dict[ScalerOrigin | None, list[ScalerCall]]:
+        """What built a scaler -> the calls of its methods; None -> those of scalers of which that is not known."""
+        found: dict[ScalerOrigin | None, list[ScalerCall]] = {}
+        for each in self.scaler_calls:
+            found.setdefault(each.scaler.origin if each.is_built else None, []).append(each)
+        return found
+
+    @shared
+    def scaling_under(self) -> dict[Function, list[tuple[ScalerCall, Site | None]]]:
+        """Function -> the calls of `scale` in it, and in what it calls: these with the call that leads there."""
+        found: dict[Function, list[tuple[ScalerCall, Site | None]]] = {}
+        for each in self.scaler_calls:
+            if each.method == "scale":
+                found.setdefault(each.function, []).append((each, None))
+                for site in self.call_graph.sites(each.function):
+                    if site.caller is not each.function:
+                        found.setdefault(site.caller, []).append((each, site))
+        return found
+
+    @shared
     def import_graph(self) -> ImportGraph:
         """Which files run together."""
         return self.program.import_graph
@@ -268,3 +297,21 @@ class Analysis:
 
     def parsed(self) -> list[Module]:
         return self.program.parsed
+
+
+def memoised(
+    function: Callable[Concatenate[Analysis, P], Iterable[T]],
+) -> Callable[Concatenate[Analysis, P], tuple[T, ...]]:
+    """Work out what a function finds in an analysis once for the same arguments, which are positional and hashable.
+
+    For what several rules ask for, and one rule of many places. The function only looks: it may not call `gave_up`.
+    """
+
+    @wraps(function)
+    def asked(analysis: Analysis, /, *args: P.args, **kwargs: P.kwargs) -> tuple[T, ...]:
+        key = (function, args)
+        if key not in analysis.answers:
+            analysis.answers[key] = tuple(function(analysis, *args, **kwargs))
+        return analysis.answers[key]  # type: ignore[no-any-return]
+
+    return asked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Set
 from functools import cached_property
 
 from verifygate.naming import speaks_of_a_scaler
@@ -85,17 +85,17 @@ class Checkpoints:
             if states.has("optim")
         ]
 
-    def scaler_saved(self, paths: Iterable[str]) -> Evidence | None:
+    def scaler_saved(self, files: Set[str]) -> Evidence | None:
         """What in any of the files keeps the state of a scaler, or may."""
-        return self._scaler_states.evidence(SAVING, paths)
+        return self._scaler_states.evidence(SAVING, files)
 
     def is_kept(self, state: ast.Call, function: Function) -> bool:
         """Whether the state that a call takes goes into a checkpoint."""
         return self._keeps(function) and self._goes_into_a_record(state, function)
 
-    def scaler_restored(self, paths: Iterable[str]) -> Evidence | None:
+    def scaler_restored(self, files: Set[str]) -> Evidence | None:
         """What in any of the files loads it, or may."""
-        return self._scaler_states.evidence(LOADING, paths)
+        return self._scaler_states.evidence(LOADING, files)
 
     # -- what is kept ------------------------------------------------------------------------------------------
 

@@ -100,19 +100,12 @@ def _holds(expr: ast.expr, call: ast.Call, names: frozenset[str]) -> bool:
 
 def _derived(call: ast.Call, function: Function) -> frozenset[str]:
     """The variables of a function that what a call gives goes into."""
-    first = {
-        name
-        for name, bindings in function.scope.names.items()
-        if any(each.expr is not None and any(node is call for node in walk(each.expr)) for each in bindings)
-    }
-
-    def onward(name: str) -> Iterator[str]:
-        for other, bindings in function.scope.names.items():
-            if any(
-                each.expr is not None
-                and any(isinstance(node, ast.Name) and node.id == name for node in walk(each.expr))
-                for each in bindings
-            ):
-                yield other
-
-    return frozenset(fixpoint(first, onward))
+    into: dict[str, set[str]] = {}
+    first = set()
+    for name, bindings in function.scope.names.items():
+        for node in (node for each in bindings if each.expr is not None for node in walk(each.expr)):
+            if node is call:
+                first.add(name)
+            elif isinstance(node, ast.Name):
+                into.setdefault(node.id, set()).add(name)
+    return frozenset(fixpoint(first, lambda name: into.get(name, ())))

@@ -78,12 +78,20 @@ class ModuleDtypes:
         self.callers = callers
         self.enclosing = enclosing
         self._asked = 0
+        self._answers: dict[tuple[ast.expr, Frame], Found] = {}
+        self._calls_on: dict[Function, dict[str, list[ast.Call]]] = {}
 
     def of(self, expr: ast.expr, frame: Frame, steps: int = 0) -> Found:
         """The dtypes of the parameters of the module that an expression stands for, at the place where it stands."""
-        self._asked = self._asked + 1 if steps else 0
-        if steps > _MAX_STEPS or self._asked > _MAX_ASKED:
-            return ()
+        if steps:
+            self._asked += 1
+            return () if steps > _MAX_STEPS or self._asked > _MAX_ASKED else self._of(expr, frame, steps)
+        if (expr, frame) not in self._answers:
+            self._asked = 0
+            self._answers[expr, frame] = self._of(expr, frame, steps)
+        return self._answers[expr, frame]
+
+    def _of(self, expr: ast.expr, frame: Frame, steps: int) -> Found:
         match expr:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 holds = self.evaluator.truth(test, frame)
@@ -293,14 +301,24 @@ class ModuleDtypes:
         function = frame.function
         asked, text = Location(function, expr).line, ast.unparse(expr)
         around = self.enclosing.conditions(expr, function)
-        for call in sorted(function.calls, key=lambda each: (each.lineno, each.col_offset)):
-            if call.lineno >= asked or not isinstance(call.func, ast.Attribute) or _root(call) != text:
+        for call in self._method_calls(function).get(text, ()):
+            if call.lineno >= asked:
                 continue
             if self._leaves(call, expr, function):
                 continue
             if cast := self.cast(call, frame):
                 alone = [each for each in self.enclosing.conditions(call, function) if each not in around]
                 yield cast, not alone
+
+    def _method_calls(self, function: Function) -> dict[str, list[ast.Call]]:
+        """What a chain of methods begins with -> the calls of such methods in a function, in order."""
+        if function not in self._calls_on:
+            found: dict[str, list[ast.Call]] = {}
+            self._calls_on[function] = found
+            for call in sorted(function.calls, key=lambda each: (each.lineno, each.col_offset)):
+                if isinstance(call.func, ast.Attribute):
+                    found.setdefault(_root(call), []).append(call)
+        return self._calls_on[function]
 
     def _leaves(self, cast: ast.Call, use: ast.expr, function: Function) -> bool:
         """Whether a branch that a cast is in, and the use is not, is left by a `return` or the like."""

@@ -10,15 +10,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
-from verifygate.base.records import record
+from verifygate.base.records import field, record
 from verifygate.naming import names_an_evaluation, speaks_of_a_scaler
 from verifygate.static.amp.autocast_regions import WrittenRegion, WrittenRegions
 from verifygate.static.amp.autograd_contexts import Decorated, decorated
 from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.facts.condition_texts import ConditionTexts
 from verifygate.static.symbols.import_graph import ImportGraph
-from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.program import Class, Function, Module
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.call_graph import CallGraph, Site
 
@@ -37,6 +38,19 @@ class Use:
     regions: tuple[WrittenRegion, ...]
 
 
+@record
+class _Index:
+    """Numbers of regions, by what they have to do with."""
+
+    below: dict[Function, set[int]] = field(default_factory=dict)
+    """Function -> those in it, and in what it leads to by calls."""
+    of_class: dict[Class, set[int]] = field(default_factory=dict)
+    """Class -> those in its methods."""
+    of_heirs: dict[Class, set[int]] = field(default_factory=dict)
+    """Class -> those in methods of it and of classes that derive from it."""
+    in_module: dict[Module, set[int]] = field(default_factory=dict)
+
+
 class ScalerRegions:
     """Answers for the scalers and regions of one set of modules."""
 
@@ -51,6 +65,7 @@ class ScalerRegions:
         self.import_graph = import_graph
         self._scaling: dict[Function, bool] = {}
         self._serving: dict[Function, tuple[WrittenRegion, ...]] = {}
+        self._parts: dict[Function, bool] = {}
 
     def uses(self, scaler: ScalerAllocation) -> list[Use]:
         """The places where a scaler is allocated, each with the active regions whose losses it scales."""
@@ -93,19 +108,36 @@ class ScalerRegions:
     def _served(self, function: Function) -> Iterator[WrittenRegion]:
         """The active regions with a scaled loss that belong to the object of a function, or share a caller with it."""
         files = self.import_graph.together(function.module.path)
-        above = self.callers.above(function)
         keeps_it = bool(function.symbol) and self._scales_itself(function)  # another loop has a scaler of its own
-        for region in self.regions.all:
+        index = self._index
+        found: set[int] = set()
+        for caller in (function,) if keeps_it else self.callers.above(function):
+            found |= index.below.get(caller, set())
+        if function.owner is not None:
+            found |= index.of_heirs.get(function.owner, set())
+            for made in self.evaluator.linearised(function.owner):
+                found |= index.of_class.get(made, set())
+        if not function.symbol:
+            found |= index.in_module.get(function.module, set())
+        regions = (self.regions.all[each] for each in sorted(found))
+        yield from (each for each in regions if each.function.module.path in files)
+
+    @cached_property
+    def _index(self) -> _Index:
+        """The active regions with a scaled loss, by what may lead from a scaler to them."""
+        index = _Index()
+        for number, region in enumerate(self.regions.all):
             home = region.function
-            if not region.is_active or home.module.path not in files:
+            if not region.is_active or not (self.scales(home) or self._computes_for_another(home)):
                 continue
-            if not (self.scales(home) or self._computes_for_another(home)):
-                continue
-            same = self.evaluator.may_be_of_one_object(function, region.function)
-            own = region.function.module is function.module and not function.symbol
-            beside = self.callers.above(region.function)
-            if same or own or (function in beside if keeps_it else above & beside):
-                yield region
+            index.in_module.setdefault(home.module, set()).add(number)
+            for caller in self.callers.above(home):
+                index.below.setdefault(caller, set()).add(number)
+            if home.owner is not None:
+                index.of_class.setdefault(home.owner, set()).add(number)
+                for made in self.evaluator.linearised(home.owner):
+                    index.of_heirs.setdefault(made, set()).add(number)
+        return index
 
     def in_models_of(self, use: Use) -> list[WrittenRegion]:
         """The regions that models enter in their own forward, where the scaler of a loop serves no other."""
@@ -129,9 +161,11 @@ class ScalerRegions:
         """
         while function.enclosing is not None and function.enclosing.symbol and not _loops(function):
             function = function.enclosing
-        inner = function.module.beside(function) if function.symbol else []
-        parts = [each for each in inner if each.enclosing is function and not _loops(each)]
-        return any(self._scales_itself(each) for each in (function, *parts))
+        if function not in self._parts:
+            inner = function.module.beside(function) if function.symbol else []
+            parts = [each for each in inner if each.enclosing is function and not _loops(each)]
+            self._parts[function] = any(self._scales_itself(each) for each in (function, *parts))
+        return self._parts[function]
 
     def _computes_for_another(self, function: Function) -> bool:
         """Whether a method computes a loss that another method of its class scales, which enters no region itself."""

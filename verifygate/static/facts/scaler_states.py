@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from verifygate import torch_names
 from verifygate.base.records import record
@@ -56,14 +56,16 @@ class ScalerStates:
         self._functions = functions
         self._registrations = registrations
         self._known: dict[tuple[str, str], list[Evidence]] = {}
+        self._told: dict[tuple[str, Set[str]], Evidence | None] = {}
 
-    def evidence(self, method: str, paths: Iterable[str]) -> Evidence | None:
+    def evidence(self, method: str, files: Set[str]) -> Evidence | None:
         """What in some files keeps a scaler's state (`SAVING`), or restores it (`LOADING`): first what surely does."""
-        files = tuple(sorted(paths))
-        found = [each for path in files for each in self._in_file(method, path)]
-        if method == SAVING:
-            found += (each for path in files for each in self._is_asked_for(path, files))
-        return next((each for each in found if each.sure), next(iter(found), None))
+        if (method, files) not in self._told:
+            found = [each for path in sorted(files) for each in self._in_file(method, path)]
+            if method == SAVING:
+                found += (each for path in sorted(files) for each in self._is_asked_for(path, files))
+            self._told[method, files] = next((each for each in found if each.sure), next(iter(found), None))
+        return self._told[method, files]
 
     def _in_file(self, method: str, path: str) -> list[Evidence]:
         key = (method, path)
@@ -196,7 +198,7 @@ class ScalerStates:
             for value in values
         )
 
-    def _is_asked_for(self, path: str, files: tuple[str, ...]) -> Iterator[Evidence]:
+    def _is_asked_for(self, path: str, files: Set[str]) -> Iterator[Evidence]:
         """Calls that may ask a class of a file, under any name, for the scaler's state that it hands on."""
         file = self._sources.get(path)
         if file is None or b"caler" not in file.data or not re.search(_WRAPPED, file.data.lower()):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from verifygate.base.records import record
 from verifygate.framework_names import TRANSFORMERS
 from verifygate.static.amp.roles import ScalerKind
-from verifygate.static.analysis import Analysis
+from verifygate.static.analysis import Analysis, memoised
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.framework_precisions import Handle, Precision
 from verifygate.static.facts.module_dtypes import ModuleDtype
@@ -51,6 +51,7 @@ class HalfOptimizer:
         return {word.arg: word.value for word in self.call.keywords}
 
 
+@memoised
 def half_optimizers(
     analysis: Analysis, dtype: Dtype = Dtype.FLOAT16, packages: tuple[str, ...] = (_OPTIMIZERS,)
 ) -> Iterator[HalfOptimizer]:
@@ -65,7 +66,8 @@ def half_optimizers(
         if len(names) != len(values) or not names or not names[0].startswith(packages) or "lr_sch" in names[0]:
             continue
         built = of_frameworks.get(call)
-        found = next(half_models(call, frame, analysis, dtype), None) or _half_by_precision(call, frame, built, dtype)
+        cast = half_models(analysis, call, frame, dtype)
+        found = cast[0] if cast else _half_by_precision(call, frame, built, dtype)
         if found is not None:
             yield HalfOptimizer(names[0].rpartition(".")[2], call, function, found[1], found[0], built)
 
@@ -88,11 +90,12 @@ def _parameters_given(call: ast.Call) -> list[ast.expr]:
 
 def half_way(call: ast.Call, frame: Frame, analysis: Analysis) -> ModuleDtype | None:
     """The way in which the parameters that an optimizer is given may be float16."""
-    return next((way for _, way in half_models(call, frame, analysis, Dtype.FLOAT16)), None)
+    return next((way for _, way in half_models(analysis, call, frame, Dtype.FLOAT16)), None)
 
 
+@memoised
 def half_models(
-    call: ast.Call, frame: Frame, analysis: Analysis, dtype: Dtype
+    analysis: Analysis, call: ast.Call, frame: Frame, dtype: Dtype
 ) -> Iterator[tuple[ast.expr, ModuleDtype]]:
     """The models whose parameters an optimizer is given that may be of a half dtype, each with the way in which.
 
@@ -178,6 +181,7 @@ def refused_steps(analysis: Analysis) -> Iterator[Refused]:
                     yield way, Location(home.function, call), step.place
 
 
+@memoised
 def refused_by_a_framework(analysis: Analysis) -> Iterator[Refused]:
     """Half parameters that a framework with a GradScaler trains: what it is given to prepare, and a Trainer's model."""
     matters = bool(analysis.frameworks.instances) or settings_are_parsed(analysis)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.base.records import record
-from verifygate.static.analysis import Analysis
+from verifygate.static.analysis import Analysis, memoised
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -53,6 +53,7 @@ class ShardCall:
         return last_name(self.call.func) == _IN_PLACE
 
 
+@memoised
 def shard_calls(analysis: Analysis) -> Iterator[ShardCall]:
     """The calls that give a policy by one of its keywords, and those of `fully_shard`."""
     for call, function in analysis.calls:

@@ -210,12 +210,8 @@ class Changes:
     def _is_handed_to_a_changer(self, name: str, block: Sequence[ast.stmt], frame: Frame) -> bool:
         """Whether a function of the project is passed the container that changes what it is passed."""
         for statement in block:
-            for call in walk(statement):
-                if not isinstance(call, ast.Call):
-                    continue
+            for call in _calls_by_argument(statement).get(name, ()):
                 given = [*call.args, *(word.value for word in call.keywords)]
-                if not any(isinstance(each, ast.Name | ast.Attribute) and ast.unparse(each) == name for each in given):
-                    continue
                 for callee in self._evaluator.callees(call, frame):
                     entered = self._evaluator.enter(callee, call, frame)
                     for parameter, bound in entered.arguments.items() if entered is not None else ():
@@ -223,6 +219,18 @@ class Changes:
                         if is_it and parameter in _changes_in(callee.function):
                             return True
         return False
+
+
+@lru_cache(maxsize=4096)
+def _calls_by_argument(statement: ast.stmt) -> dict[str, list[ast.Call]]:
+    """Variable or attribute, as it is written -> the calls in a statement that are given it."""
+    found: dict[str, list[ast.Call]] = {}
+    for call in walk(statement):
+        if isinstance(call, ast.Call):
+            given = [*call.args, *(word.value for word in call.keywords)]
+            for name in {ast.unparse(each): None for each in given if isinstance(each, ast.Name | ast.Attribute)}:
+                found.setdefault(name, []).append(call)
+    return found
 
 
 @lru_cache(maxsize=1024)

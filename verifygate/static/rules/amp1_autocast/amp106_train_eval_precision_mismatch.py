@@ -90,7 +90,7 @@ from verifygate.naming import names_a_loss
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.autograd_mode import is_off
-from verifygate.static.facts.counted_evaluations import counted_evaluations, differentiates
+from verifygate.static.facts.counted_evaluations import differentiates
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.hot_loops import HotLoop
 from verifygate.static.facts.region_dtypes import AssumedDevice
@@ -149,7 +149,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
 def _matches(analysis: Analysis) -> Iterator[Match]:
     """Each evaluating loop, beside the training loops of the same model and the same loss."""
     loops = [loop for loop in analysis.hot_loops.loops if loop.trains or _evaluates(loop, analysis)]
-    others = counted_evaluations(analysis.hot_loops, analysis.call_graph) if any(each.trains for each in loops) else ()
+    others = analysis.counted_evaluations if any(each.trains for each in loops) else ()
     loops += [loop for loop in others if _evaluates(loop, analysis)]
     forwards = {loop: list(_forwards(loop, analysis)) for loop in loops}
     losses = {loop: _losses(loop, analysis) for loop in loops}

@@ -118,13 +118,12 @@ from verifygate.naming import speaks_of_a_scaler
 from verifygate.sources.byte_patterns import whole
 from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.amp.scaler_calls import ScalerCall
-from verifygate.static.amp.scalers import ScalerAllocation
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.checkpoints import keeps_all_states
 from verifygate.static.facts.scaler_states import Evidence
+from verifygate.static.facts.scalers_beside import ScalersBeside
 from verifygate.static.idioms.framework_checkpoints import checkpoints_past_frameworks
 from verifygate.static.rule import Match, Rule, statement_text
-from verifygate.static.symbols.import_graph import Files
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
@@ -163,15 +162,16 @@ def check(analysis: Analysis) -> Iterable[Match]:
     checkpoints = analysis.checkpoints
     loaded_in = {place.path for place in checkpoints.restored}
     alone = set(checkpoints.saved_alone)
+    beside = ScalersBeside(scalers, analysis.call_graph, analysis.import_graph, analysis.program.sources, _TESTS)
     for place in (*checkpoints.saved, *checkpoints.saved_alone):
         if _is_thrown_away(place) or _is_without_optimizer(place, analysis):
             continue
         if _is_given_scaler(place.function, analysis):
             continue
-        for scaler, files, together in _related(place, scalers, analysis):
-            if place in alone and not loaded_in & files:
+        for each in beside.of(place):
+            if place in alone and loaded_in.isdisjoint(each.files):
                 continue  # kept to look at, as it seems: nothing resumes
-            kept = checkpoints.scaler_saved(files)
+            kept = checkpoints.scaler_saved(each.files)
             if kept is not None and not kept.sure:
                 _gave_up(place, kept, analysis)
                 break
@@ -179,17 +179,17 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 yield Match(
                     place,
                     f"`{statement_text(place)}` is kept for resuming, the state of the scaler is not",
-                    certain=together and bool(loaded_in & files),
-                    steps=((scaler.place, "the scaler"), (place, "the checkpoint")),
+                    certain=each.together and not loaded_in.isdisjoint(each.files),
+                    steps=((each.scaler.place, "the scaler"), (place, "the checkpoint")),
                 )
                 break
+    saved_in = {place.path for place in checkpoints.saved}
     for place in checkpoints.restored:
-        for scaler, files, together in _related(place, scalers, analysis):
-            saves = {each.path for each in checkpoints.saved} & files
-            kept = checkpoints.scaler_saved(files) if saves else None
+        for each in beside.of(place):
+            kept = None if saved_in.isdisjoint(each.files) else checkpoints.scaler_saved(each.files)
             if kept is None or not kept.sure:
                 continue
-            loaded = checkpoints.scaler_restored(files)
+            loaded = checkpoints.scaler_restored(each.files)
             if loaded is not None and not loaded.sure:
                 _gave_up(place, loaded, analysis)
                 break
@@ -197,8 +197,8 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 yield Match(
                     place,
                     f"`{statement_text(place)}` resumes the optimizer; the scaler's state is saved and never loaded",
-                    certain=together,
-                    steps=((scaler.place, "the scaler"), (place, "resuming")),
+                    certain=each.together,
+                    steps=((each.scaler.place, "the scaler"), (place, "resuming")),
                     remedy="load the scaler's saved state beside the optimizer's",
                 )
                 break
@@ -375,40 +375,3 @@ def _is_given_scaler(function: Function, analysis: Analysis) -> bool:
     if not keeps_all_states(function):
         return False
     return any(speaks_of_a_scaler(name) for _, each in analysis.call_graph.entries(function) for name in each.arguments)
-
-
-def _related(
-    place: Location, scalers: list[ScalerAllocation], analysis: Analysis
-) -> Iterator[tuple[ScalerAllocation, frozenset[str], bool]]:
-    """The scalers of programs that run the place, their files, and whether one run surely has both.
-
-    Tests are none of the files: one that looks at the scaler's state in a checkpoint neither saves nor loads it.
-    """
-    if re.search(_TESTS, place.path):
-        return
-    above = analysis.call_graph.above(place.function)
-    for scaler in scalers:
-        together = _is_together(place.function, scaler, analysis) or bool(
-            above & analysis.call_graph.above(scaler.function)
-        )
-        programs = [files for files in analysis.import_graph.programs(scaler.place.path) if place.path in files]
-        if programs and (together or _is_mentioned(place.function, programs, analysis)):
-            files = programs[0].joined(programs)
-            yield scaler, frozenset(path for path in files if not re.search(_TESTS, path)), together
-
-
-def _is_together(one: Function, other: ScalerAllocation, analysis: Analysis) -> bool:
-    if one.module is not other.function.module:
-        return False
-    helps = other.owner is not None and any(each.owner is other.owner for each in analysis.call_graph.above(one))
-    return helps or one.owner is other.owner or not analysis.call_graph.sites(one)
-
-
-def _is_mentioned(function: Function, programs: list[Files], analysis: Analysis) -> bool:
-    """Whether another file of a program names the function, or its class: nothing else runs it."""
-    name = function.owner.node.name if function.owner else function.name
-    if not name:
-        return True
-    word = re.compile(whole(name).encode())
-    others = {path for files in programs for path in files} - {function.module.path}
-    return any(word.search(file.data) for file in analysis.program.sources.each(others))

@@ -72,7 +72,6 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.amp.roles import identifiers
-from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.dtype_predicates import mentions_dtype
@@ -259,7 +258,7 @@ def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
         return None
     if isinstance(enabled.expr, ast.Compare | ast.BoolOp) and not words_of(text) & SPEAK_OF_PRECISION:
         return None  # `epoch >= warmup`: the region comes later, for a scaler that waits for it
-    decided = [decides for call in analysis.scaler_calls for decides in _scaled_for(region, call, analysis)]
+    decided = list(_scaled_for(region, analysis))
     if not decided or any(decided):
         return None
     made = _made_at(use)
@@ -351,16 +350,13 @@ def _is_left_out_for_a_device(region: WrittenRegion, analysis: Analysis) -> bool
     )
 
 
-def _scaled_for(region: WrittenRegion, call: ScalerCall, analysis: Analysis) -> Iterator[bool]:
-    """Where a call scales what the function of a region computes, itself or called from there: if conditions decide."""
-    if call.method != "scale":
-        return
-    here = _decide(call.call, call.function, call.frame, analysis)
-    if call.function is region.function:
-        yield here
-        return
-    for site in analysis.call_graph.sites(call.function):
-        if site.caller is region.function:
+def _scaled_for(region: WrittenRegion, analysis: Analysis) -> Iterator[bool]:
+    """For each call that scales what the function of a region computes, there or below: if conditions decide."""
+    for call, site in analysis.scaling_under.get(region.function, ()):
+        here = _decide(call.call, call.function, call.frame, analysis)
+        if site is None:
+            yield here
+        else:
             yield here or _decide(site.call, site.caller, analysis.evaluator.root_frame(site.caller), analysis)
 
 

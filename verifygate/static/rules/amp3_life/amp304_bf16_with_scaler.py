@@ -243,12 +243,14 @@ def _scales_float16_only(use: Use, analysis: Analysis) -> bool:
     """Whether a scaler that is there in any case scales nothing where bfloat16 is chosen."""
     files = analysis.import_graph.together(use.function.module.path)
     own = ScalerOrigin(built_by(use.scaler.call, use.scaler.function))
-    calls = [
-        each
-        for each in analysis.scaler_calls
-        if each.method == "scale" and each.place.path in files and (not each.is_built or each.scaler.origin == own)
-    ]
-    return bool(calls) and all(analysis.condition_texts.excludes_bfloat16(each.call, each.function) for each in calls)
+    by_origin = analysis.scaler_calls_by_origin
+    calls = (each for origin in (own, None) for each in by_origin.get(origin, ()) if each.method == "scale")
+    scale_others = (
+        not analysis.condition_texts.excludes_bfloat16(each.call, each.function)
+        for each in calls
+        if each.function.module.path in files
+    )
+    return next(scale_others, True) is False and not any(scale_others)
 
 
 def _chosen_together(use: Use, regions: Sequence[WrittenRegion], analysis: Analysis) -> bool:

@@ -96,7 +96,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
         values = analysis.evaluator.values(each.optimizer, each.frame)
         for call, home in (built for value in values for built in optimizer_calls(value)):
             optimizer = Location(home.function, call)
-            for _, way in half_models(call, home, analysis, Dtype.BFLOAT16):
+            for _, way in half_models(analysis, call, home, Dtype.BFLOAT16):
                 if (each.function, optimizer) in seen or not (way.sure or enabled is None):
                     continue
                 if not analysis.path_conditions.all_agree(way.cast, optimizer, each.place):

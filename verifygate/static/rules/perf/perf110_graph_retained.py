@@ -70,7 +70,6 @@ from verifygate.model import Applicability, Severity
 from verifygate.static.amp.autograd_contexts import Decorated, decorated
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.autograd_mode import CallerMode, is_off
-from verifygate.static.facts.counted_evaluations import counted_evaluations
 from verifygate.static.facts.hot_loops import HotLoop
 from verifygate.static.facts.step_tensors import StepTensors, carries, is_loss_call, names_in
 from verifygate.static.rule import Match, Rule, statement_text
@@ -100,7 +99,7 @@ _ADDS = frozenset({"append", "extend", "appendleft", "add"})
 def check(analysis: Analysis) -> Iterable[Match]:
     """Sums and lists of losses that outlive an iteration of a hot loop, or of one that counts evaluations."""
     seen = set()
-    counted = counted_evaluations(analysis.hot_loops, analysis.call_graph)
+    counted = analysis.counted_evaluations
     for loop in (*analysis.hot_loops.loops, *counted):
         if not loop.trains and analysis.autograd_mode.is_switched(loop.function):
             continue
