@@ -1,4 +1,4 @@
-"""The evaluation row of frameworks that evaluate in the region in which they train."""
+"""Rows of frameworks: the evaluation, in the region in which they train, and what Fabric saves."""
 
 from __future__ import annotations
 
@@ -62,3 +62,23 @@ def test_lightning_validates_in_its_region(tmp_path: Path) -> None:
     )
 
     assert found == [("float16", 11)]
+
+
+def test_what_fabric_saves_is_told_though_no_state_dict_is_called(tmp_path: Path) -> None:
+    text = """
+    import torch
+    from lightning.fabric import Fabric
+
+    def fit(net, rows):
+        fabric = Fabric(precision="bf16-mixed")
+        net, adam = fabric.setup(net, torch.optim.Adam(net.parameters()))
+        for row in rows:
+            fabric.backward(net(row).mean())
+            adam.step()
+        fabric.save("last.ckpt", {"model": net, "optimizer": adam})
+    """
+    (tmp_path / "train.py").write_text(textwrap.dedent(text), encoding="utf-8")
+    row = analyse(read_sources(tmp_path, ["."]), StaticSettings()).contract.row(Aspect.CHECKPOINT)
+
+    assert row is not None
+    assert [each.value for each in row.declared] == ["model, optimizer, no scaler's state"]
