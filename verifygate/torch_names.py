@@ -126,7 +126,10 @@ GRAD_RECORDERS = frozenset(
 
 SCALER_METHODS = frozenset({"scale", "unscale_", "step", "update", "get_scale", "state_dict", "load_state_dict"})
 
-EVENT_WORDS = CLIP_FUNCTIONS | {"unscale_", "backward", "zero_grad"}
+GRADIENT_HOOKS = frozenset({"register_post_accumulate_grad_hook"})
+"""By which a parameter is given a hook that the backward runs as soon as the gradient is whole."""
+
+EVENT_WORDS = CLIP_FUNCTIONS | GRADIENT_HOOKS | {"unscale_", "backward", "zero_grad"}
 """Calling one of these is an event, whatever it is called on."""
 
 ENTERING_METHODS = frozenset({"__enter__", "__exit__", "enter_context"})

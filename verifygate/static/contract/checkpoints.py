@@ -34,7 +34,7 @@ def checkpoint_facts(facts: list[Fact], analysis: Analysis, scanned: ByteFacts, 
     """What says of a training what its checkpoints hold."""
     yield from _of_frameworks(facts, analysis, scanned)
     for module in analysis.modules:
-        if module.file.is_test or not module.mentions(b"state_dict") or not module.mentions(b"save("):
+        if module.file.is_test or not module.mentions(b"state_dict", b"fabric.save(") or not module.mentions(b"save("):
             continue
         for function in module.all_functions:
             for call in function.calls:

@@ -27,6 +27,10 @@ _OWN_DRIVERS = ("own code", "nobody", "FSDP")
 _KEEP_DTYPE = (*_OWN_DRIVERS, "Lightning", "Accelerate")
 """Drivers under which weights stay in the dtype that the program makes them in."""
 
+_EVALUATE_AS_THEY_TRAIN = ("Lightning Trainer", "Hugging Face Trainer")
+_EVALUATES = (b"def validation_step", b"def test_step", b"eval_dataset=", b".evaluate(", b"compute_metrics=")
+"""Words of a program that evaluates by one of them."""
+
 
 @record
 class _Program:
@@ -74,6 +78,7 @@ class Derived:
             made = list(self._default_weights(program)) if not ours else []
             yield from made
             yield from self._without_scaler(program)
+            yield from self._evaluated_as_trained(program)
             yield from self._of_program(program, [each for each in (*ours, *made) if each.value])
         trained = {each for program in self._programs for each in program.files}
         for each in weights:  # of a configuration, or of code that nothing reaches
@@ -99,6 +104,20 @@ class Derived:
             steps = [(path, line) for path, line in self._backwards.items() if path in files]
             path, line = min(steps, default=(each.path, each.line), key=lambda step: (step[0] != each.path, step))
             yield _Program(path, line, files, words, (*ours, *configured))
+
+    def _evaluated_as_trained(self, program: _Program) -> Iterator[Fact]:
+        """Lightning and transformers evaluate in the region in which they train, unless they are told another way."""
+        if len(program.drivers) != 1 or program.drivers[0] not in _EVALUATE_AS_THEY_TRAIN:
+            return
+        ours = [each for each in self._facts if each.path in program.files]
+        if any(each.aspect is Aspect.EVALUATION for each in ours):
+            return
+        if not any(word in file.data for file in self._graph.sources.each(program.files) for word in _EVALUATES):
+            return
+        note = f"by how {program.drivers[0]} works: as it trains"
+        for each in ours:
+            if each.aspect is Aspect.COMPUTE and each.value:
+                yield replace(each, aspect=Aspect.EVALUATION, note=note, said_by=DERIVED)
 
     # -- weights -----------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from verifygate.base.records import record, replace
 from verifygate.static.amp.roles import Roles
+from verifygate.static.facts.default_dtypes import default_dtype_at
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.dtype_values import DtypeValues
 from verifygate.static.facts.kept_modules import is_a_module, kept_parts, may_have_weights
@@ -73,6 +74,7 @@ class ModuleDtypes:
     ) -> None:
         """`run_by_frameworks` gives the modules on which a framework runs a method."""
         self.run_by_frameworks = run_by_frameworks
+        self.roles = roles
         self.evaluator = roles.evaluator
         self.dtype_values = dtype_values
         self.callers = callers
@@ -124,7 +126,7 @@ class ModuleDtypes:
                 return self.of(call.func.value, frame, steps + 1)
         values = self.evaluator.values(call.func, frame)
         if any(isinstance(each, ExternalName) for each in values):
-            return self._given(call, frame) or self._wrapped(call, frame, steps)
+            return self._given(call, frame) or self._wrapped(call, frame, steps) or self._by_default(call, frame)
         if any(isinstance(each, FunctionValue) for each in values):
             return self._returned(call, frame, steps)
         made = next((each.made for each in values if isinstance(each, ClassValue)), self._own_class(call.func, frame))
@@ -174,6 +176,18 @@ class ModuleDtypes:
             if word.arg is None:
                 given += [each for name, each in spread_out(word.value, frame, self.evaluator) if name in _SAY]
         return self._said(given, Location(frame.function, call))
+
+    def _by_default(self, call: ast.Call, frame: Frame) -> Found:
+        """A layer of torch that is told no dtype is made in the default one, where something sets that."""
+        names = [each.name for each in self.evaluator.values(call.func, frame) if isinstance(each, ExternalName)]
+        if not all(each.startswith("torch.nn.") and each.rpartition(".")[2][:1].isupper() for each in names):
+            return ()
+        default = default_dtype_at(call, frame, self.roles, self.enclosing)
+        if default is None:
+            return ()
+        return tuple(
+            replace(each, sure=each.sure and default.always) for each in self._said([default.said], default.place)
+        )
 
     def _wrapped(self, call: ast.Call, frame: Frame, steps: int) -> Found:
         """What a wrapper of torch, a container of layers, or `list(...)` has for parts."""
@@ -239,8 +253,7 @@ class ModuleDtypes:
             made.append(self._of_binding(binding, home, steps))
         if isinstance(expr, ast.Attribute) and not made:
             made.append(self._of_holder(expr, frame, steps))
-        one = len(made) == 1
-        return (*found, *(replace(each, sure=each.sure and one) for group in made for each in group))
+        return (*found, *_of_either(made))
 
     def _of_holder(self, expr: ast.Attribute, frame: Frame, steps: int) -> Found:
         """Of a part of a module, `model.encoder`: that of the whole."""
@@ -342,6 +355,13 @@ class ModuleDtypes:
             for call in method.calls
             if isinstance(call.func, ast.Attribute) and call.func.attr in (*_CASTS, "to")
         )
+
+
+def _of_either(groups: list[Found]) -> Iterator[ModuleDtype]:
+    """What holds of a name that is bound in several places: sure where each of them is sure of the same dtype."""
+    dtypes = {each.dtype for group in groups for each in group}
+    agree = len(groups) == 1 or (len(dtypes) == 1 and all(any(each.sure for each in group) for group in groups))
+    return (replace(each, sure=each.sure and agree) for group in groups for each in group)
 
 
 def _root(call: ast.Call) -> str:

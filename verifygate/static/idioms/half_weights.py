@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from verifygate.base.records import record
+from verifygate.base.records import record, replace
 from verifygate.framework_names import TRANSFORMERS
 from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis, memoised
@@ -25,6 +25,8 @@ _UNSCALES_ITSELF = "_step_supports_amp_scaling"
 """An optimizer with this attribute takes the scale itself: the scaler hands it over and unscales nothing."""
 _PREPARES = frozenset({"prepare", "prepare_optimizer", "setup", "setup_optimizers"})
 _ADAPTED = "peft.get_peft_model"
+_QUANTIZED = frozenset({"quantization_config", "load_in_4bit", "load_in_8bit"})
+"""Arguments with which a library loads weights that are not trained."""
 Refused = tuple[ModuleDtype, Location, Location]
 """The cast, the optimizer that has the parameters, and the step that refuses their gradients."""
 
@@ -118,7 +120,18 @@ def way_at(node: ast.AST, dtype: Dtype, model: ast.expr, frame: Frame, analysis:
     place = Location(frame.function, node)
     ways = [each for each in analysis.module_dtypes.of(model, frame) if each.dtype is dtype]
     ways = [each for each in ways if analysis.path_conditions.agree(each.cast, place)]
+    whole = [replace(each, sure=False) for each in ways if not is_quantized(each.cast.node)]
+    if whole and len(whole) < len(ways):
+        ways = whole  # quantized weights are not trained; those of the other path are
     return min(ways, key=lambda each: not each.sure, default=None)
+
+
+def is_quantized(made: ast.AST) -> bool:
+    """Whether a call loads a model in integers or four bits, which are not trained: adapters are."""
+    return isinstance(made, ast.Call) and any(
+        word.arg in _QUANTIZED and not (isinstance(word.value, ast.Constant) and not word.value.value)
+        for word in made.keywords
+    )
 
 
 def takes_unfrozen(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bool:

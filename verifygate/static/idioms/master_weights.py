@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from verifygate.framework_names import ACCELERATE, FABRIC
 from verifygate.static.analysis import Analysis
-from verifygate.static.idioms.half_weights import HalfOptimizer
+from verifygate.static.idioms.half_weights import HalfOptimizer, is_quantized
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
@@ -22,8 +22,6 @@ _ENGINES = ("deepspeed.", "apex.", "megatron.", "colossalai.", "fairscale.")
 """Packages whose wrappers keep float32 copies of half parameters."""
 _WRAPS = frozenset({"initialize", "boost", *ACCELERATE.wraps, *FABRIC.wraps})
 """Methods by which a framework takes a model or an optimizer over."""
-_QUANTIZED = frozenset({"quantization_config", "load_in_4bit", "load_in_8bit"})
-"""Arguments with which a library loads weights that are not trained."""
 
 
 def has_master_weights(half: HalfOptimizer, analysis: Analysis) -> bool:
@@ -80,7 +78,7 @@ def is_frozen_by(half: HalfOptimizer, analysis: Analysis) -> bool:
                 ):
                     return True
     cast = half.way.cast
-    return _is_quantized(cast.node) or (
+    return is_quantized(cast.node) or (
         cast.function is not function
         and any(freezes(each, cast.function) for each in (*_returned_names(cast.function), _cast_name(cast)))
     )
@@ -137,7 +135,3 @@ def _is_part(owner: ast.expr, model: str, function: Function) -> bool:
         and model in {ast.unparse(node) for node in walk(loop.iter) if isinstance(node, ast.Name | ast.Attribute)}
         for loop in function.of_kind(ast.For)
     )
-
-
-def _is_quantized(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and any(word.arg in _QUANTIZED for word in node.keywords)

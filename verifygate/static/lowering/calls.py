@@ -15,6 +15,7 @@ from verifygate.static.lowering.context import Activation
 from verifygate.static.lowering.dispatch import lower_expression
 from verifygate.static.lowering.event_emission import emit_event
 from verifygate.static.lowering.event_graph import Backward, Branch, Escape
+from verifygate.static.lowering.gradient_hooks import note_gradient_hook, run_gradient_hooks
 from verifygate.static.lowering.handed_over import is_out_of_sight
 from verifygate.static.lowering.inlining import inline
 from verifygate.static.syntax.names import last_name
@@ -36,6 +37,7 @@ def lower_call(call: ast.Call, here: Activation) -> None:
     if not context.reach.names.may_mean(call):
         _note_escape(call, here)
         return
+    note_gradient_hook(call, here)
     meaning = context.signals.of_call(call, here.frame, here.finite_checks > 0)
     if meaning is not None:
         if (holder := perhaps_none(call, here.frame, here.roles)) is not None:  # a method of None raises
@@ -86,6 +88,7 @@ def _lower_meaning(meaning: CallEffect, call: ast.Call, here: Activation) -> Non
     if meaning.enabled is None or meaning.on is None:
         if meaning.on is not None:
             emit_event(meaning.on, call, here)
+            run_gradient_hooks(meaning.on, here)
         return
     enabled, disabled = branch_on_enabled(meaning.enabled, call, here)
     with here.builder.join() as join:
@@ -94,6 +97,7 @@ def _lower_meaning(meaning: CallEffect, call: ast.Call, here: Activation) -> Non
         with join.path(disabled):
             if meaning.off is not None:
                 emit_event(meaning.off, call, here)
+    run_gradient_hooks(meaning.on, here)
 
 
 def _with_receiver(meaning: CallEffect, call: ast.Call, here: Activation) -> CallEffect:

@@ -14,7 +14,7 @@ from verifygate.static.lowering.builder import Edges, GraphBuilder
 from verifygate.static.lowering.call_events import CallEvents
 from verifygate.static.lowering.reachability import Reachability
 from verifygate.static.values.access_paths import AccessPath
-from verifygate.static.values.domain import Bound, Frame
+from verifygate.static.values.domain import Bound, Frame, FunctionValue
 
 AtYield = Callable[[ast.expr | None, "Activation"], None]
 """What a generator's caller does with what it yields, called with the generator's own activation."""
@@ -39,12 +39,23 @@ class Context:
         self.not_followed: list[NotFollowed] = []
         self.entered_by_hand: list[AccessPath] = []
         """The contexts, or the stacks, through which a region was entered without `with`."""
+        self.gradient_hooks: list[GradientHook] = []
+        """The hooks with events that are registered so far."""
         self.decided: list[Bound] = []
         """The parts with one outcome alone of the condition that is being lowered."""
         self.led_past: list[Bound] = []
         """The parts of conditions that lead past something that trains, by having one outcome alone."""
         self.modes: set[str] = set()
         """The conditions that choose between training with a scaler and without, by what they ask."""
+
+
+@record(eq=False)
+class GradientHook:
+    """A function that every backward runs for the gradient of a parameter, and the call that registered it."""
+
+    callee: FunctionValue
+    call: ast.Call
+    frame: Frame
 
 
 @record(eq=False, frozen=False)

@@ -19,7 +19,9 @@ from verifygate.static.syntax.traversal import is_script, walk
 from verifygate.static.values.call_filter import CallFilter
 from verifygate.static.values.domain import UNKNOWN, Frame, FunctionValue
 
-_EVENT = Alternatives(r"autocast|scaler|Scaler|unscale_|clip_grad|backward\(|zero_grad|\.step\(|\.grad\b")
+_EVENT = Alternatives(
+    r"autocast|scaler|Scaler|unscale_|clip_grad|backward\(|zero_grad|accumulate_grad_hook|\.step\(|\.grad\b"
+)
 
 
 class Reachability:

@@ -115,13 +115,18 @@ def looks_beside(analysis: Analysis) -> bool:
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Clips by the protocol, and hooks that clip in the midst of a scaled backward."""
-    yield from _by_protocol(analysis)
+    walked = list(_by_protocol(analysis))
+    yield from walked
     yield from _left_to_callers(analysis)
     yield from framework_scalers.matches(Event.CLIP, "clips gradients", analysis)
     if not looks_beside(analysis):
         return
+    reported = {match.place.node for match in walked}
     for call, function in analysis.calls:
-        if last_name(call.func) in _REGISTERS and any(_clamps(*each) for each in _hooks(call, function, analysis)):
+        if last_name(call.func) not in _REGISTERS:
+            continue
+        hooks = list(_hooks(call, function, analysis))
+        if any(_clamps(*each) for each in hooks) and reported.isdisjoint(node for _, body in hooks for node in body):
             yield from _registered(call, function, analysis)
 
 

@@ -6,6 +6,8 @@ without a check for inf and NaN. A direct step after `unscale_` behind the proje
 comment beside them that says so ("do not unscale, we use Adam") makes the finding low: Adam divides the scale away, but
 one inf still ends in NaN weights.
 
+A step in a hook that the backward runs (`register_post_accumulate_grad_hook`) is such a step as well.
+
 ## Impact
 SGD's updates are 65,536 times too large with the default scale, and a single overflow writes NaN into the weights for
 good.

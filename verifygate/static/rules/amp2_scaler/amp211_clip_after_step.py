@@ -5,6 +5,9 @@ Reports a clip of gradients that a step has used already, in the same iteration 
 framework calls between the step and the next backward: `on_step_end`, `on_optimizer_step` and `on_step_begin` of a
 callback of transformers, `on_before_zero_grad` of Lightning (likely there).
 
+Also a clip after a backward whose hooks step the optimizer (`register_post_accumulate_grad_hook`), with a scaler or
+without one.
+
 ## Impact
 Training runs without any clipping, although code and logs say otherwise.
 
@@ -64,12 +67,16 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.parameter_sets import Overlap
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms import framework_scalers
-from verifygate.static.rule import Match, ProtocolMatch, Rule
+from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
 from verifygate.static.symbols.location import Location
+from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import FunctionValue
+from verifygate.torch_names import CLIP_FUNCTIONS, GRADIENT_HOOKS
 
 RULE = Rule(
     code="AMP211",
@@ -92,9 +99,64 @@ _COMPARES = ("allclose", "isclose", "equal", "assertEqual", "assertAlmostEqual",
 
 def check(analysis: Analysis) -> Iterator[Match]:
     """Clips after the step, but for those whose norm is compared with another: that is all they are for."""
-    for match in (*_by_protocol(analysis), *framework_scalers.without_effect(analysis)):
-        if not _is_compared(match.place, analysis):
+    found = (*_by_protocol(analysis), *framework_scalers.without_effect(analysis), *_behind_stepping_hooks(analysis))
+    seen: set[ast.AST] = set()
+    for match in found:
+        if match.place.node not in seen and not _is_compared(match.place, analysis):
+            seen.add(match.place.node)
             yield match
+
+
+def _behind_stepping_hooks(analysis: Analysis) -> Iterator[Match]:
+    """Clips after a backward whose hooks have stepped by then: in the function that registers them, or in its class."""
+    for call, function in analysis.calls:
+        if last_name(call.func) not in GRADIENT_HOOKS or not (step := _step_in_hook(call, function, analysis)):
+            continue
+        registered = Location(function, call)
+        homes = [function] if function.owner is None else list(function.owner.methods.values())
+        for home in homes:
+            backwards = [each.lineno for each in home.calls if last_name(each.func) == "backward"]
+            for clip in home.calls:
+                place = Location(home, clip)
+                known = last_name(clip.func) in CLIP_FUNCTIONS and bool(clip.args)
+                after = any(line < clip.lineno for line in backwards)
+                if not (known and after and analysis.path_conditions.agree(registered, place)):
+                    continue
+                shared = _hooked(call, function, analysis, place)
+                if shared is not Overlap.NONE:
+                    yield Match(
+                        place,
+                        f"`{statement_text(place)}` comes after the backward whose hooks have stepped already:"
+                        " it has no effect",
+                        certain=home is function
+                        and shared is Overlap.WITHIN
+                        and not analysis.enclosing.conditions(call, function),
+                        steps=((registered, "the hook"), (step, "its step, in the backward"), (place, "the clip")),
+                        remedy="clip in the hook, before its step, or step after the backward",
+                    )
+
+
+def _step_in_hook(call: ast.Call, function: Function, analysis: Analysis) -> Location | None:
+    """The step of an optimizer in the hook that a call registers."""
+    evaluator = analysis.evaluator
+    hooks = evaluator.values(call.args[0], evaluator.root_frame(function)) if call.args else ()
+    for hook in (value.function for value in hooks if isinstance(value, FunctionValue)):
+        for each in hook.calls:
+            is_step = isinstance(each.func, ast.Attribute) and each.func.attr == "step"
+            if is_step and analysis.roles.is_optimizer(each.func.value, evaluator.root_frame(hook)):  # type: ignore[attr-defined]
+                return Location(hook, each)
+    return None
+
+
+def _hooked(call: ast.Call, function: Function, analysis: Analysis, clip: Location) -> Overlap:
+    """How many of the parameters of a clip have the hook: those that the loop around its registration goes over."""
+    loop = next((each for each in analysis.enclosing.loops(call, function) if isinstance(each, ast.For)), None)
+    if loop is None or not isinstance(clip.node, ast.Call):
+        return Overlap.UNKNOWN
+    parameters, root_frame = analysis.roles.parameters, analysis.evaluator.root_frame
+    hooked = parameters.of(loop.iter, root_frame(function))
+    clipped = parameters.of(clip.node.args[0], root_frame(clip.function))
+    return hooked.overlap(clipped) if hooked is not None else Overlap.UNKNOWN
 
 
 def _is_compared(clip: Location, analysis: Analysis) -> bool:

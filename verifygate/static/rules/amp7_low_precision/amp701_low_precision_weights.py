@@ -5,6 +5,8 @@ Reports an Adam of torch or of bitsandbytes over parameters that a cast or a `dt
 is not above 1e-3, or is not told. Above 1e-4 only large weights lose their updates: the severity is medium then, and
 the finding is not certain.
 
+Layers of torch that are made while `torch.set_default_dtype` has set bfloat16 are bfloat16.
+
 A module that keeps a model has its weights: a wrapper, a LightningModule, what DDP, `prepare` and `setup` return. So
 have the modules that Lightning and Fabric make bfloat16 by `precision="bf16-true"`, and the model of a transformers
 Trainer, which steps it by an AdamW unless its settings say otherwise.

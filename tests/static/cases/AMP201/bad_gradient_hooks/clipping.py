@@ -23,8 +23,8 @@ def clip_by_a_function(model, limit):
 
 def clip_where_it_gathers(model):
     for parameter in model.parameters():
-        parameter.register_post_accumulate_grad_hook(  # expect: AMP201 likely
-            lambda each: torch.nn.utils.clip_grad_norm_([each], 1.0)
+        parameter.register_post_accumulate_grad_hook(
+            lambda each: torch.nn.utils.clip_grad_norm_([each], 1.0)  # expect: AMP201
         )
 
 
