@@ -47,6 +47,7 @@ INSTRUMENTS = {
     "emulate_cuda": "cuda.emulation",
     "injection": "oracle.fault_injection",
     "oracle": "oracle.perturbation",
+    "resume": "oracle.resume_watch",
 }
 """Name in the options -> module of this package."""
 TOLD = "told.jsonl"
