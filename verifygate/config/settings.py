@@ -40,6 +40,17 @@ class ProjectSettings(Model):
     """Glob patterns of paths to leave out, for example `legacy/*`."""
 
 
+class ResumeSettings(Model):
+    """An entry of `[[execution.oracles.resume]]`: training that saves a checkpoint, and goes on from it."""
+
+    train: str
+    """The command that trains, saves, and trains on. `{temporary}` is replaced by a folder that both commands share."""
+    resume: str
+    """The command that goes on from what `train` saved, to the same end."""
+    emulated: bool = False
+    """Whether it needs CUDA, which is emulated on the CPU where the machine has none."""
+
+
 class OraclesSettings(Model):
     """`[execution.oracles]`: training that is run with other loss scales, and with inf put into its gradients."""
 
@@ -55,6 +66,8 @@ class OraclesSettings(Model):
     """The window that gets an inf, counted from 1; correct code must have made a step before it."""
     seconds: Positive = 120.0
     """Time limit of one run."""
+    resume: tuple[ResumeSettings, ...] = ()
+    """Training that must go on from its checkpoint as if nobody had stopped it. The report numbers these last."""
 
     @property
     def commands(self) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ INSTRUMENTS = {
     "numerics": "numerics.install",
     "injection": "oracle.fault_injection",
     "oracle": "oracle.perturbation",
+    "resume": "oracle.resume_watch",
 }
 """Name in the options -> module of this package."""
 TOLD = "told.jsonl"

@@ -95,12 +95,12 @@ def _calibrated(low: Seen, high: Seen, again: Seen) -> Answer | None:
     pairs = list(zip(low.steps, again.steps, strict=False))
     if all(one["weights"] == other["weights"] for one, other in pairs):
         return None
-    noise = max(_distance(one, other) for one, other in pairs)
-    way = _distance(low.steps[0], low.steps[-1])
+    noise = max(distance(one, other) for one, other in pairs)
+    way = distance(low.steps[0], low.steps[-1])
     if noise > NOISE_LIMIT * way:
         text = f"two runs with the same scale differ by {noise:.2g} (the weights went {way:.2g}): nothing can be told"
         return Answer(Status.NOT_MEASURED, text, (Fact(text),), (), "seed everything that the entry draws at random")
-    apart = max(_distance(one, other) for one, other in zip(low.steps, high.steps, strict=False))
+    apart = max(distance(one, other) for one, other in zip(low.steps, high.steps, strict=False))
     tolerance = MARGIN * noise
     text = (
         f"weights differ by {apart:.2g} between the scales; equal runs differ by {noise:.2g}, "
@@ -111,7 +111,7 @@ def _calibrated(low: Seen, high: Seen, again: Seen) -> Answer | None:
     return Answer(Status.FAIL, text, (Fact(text),), (), "find what reads gradients while they are scaled")
 
 
-def _distance(one: Event, other: Event) -> float:
+def distance(one: Event, other: Event) -> float:
     """The largest difference of a sampled weight."""
     pairs = zip(_values(one), _values(other), strict=False)
     return max((abs(a - b) for a, b in pairs), default=0.0)
@@ -133,7 +133,7 @@ def _explained(low: Seen, high: Seen, first: int) -> Answer:
     else:
         text = (
             f"the weights depend on the loss scale from step {first + 1} on: "
-            f"{LOW:g} and {HIGH:g} differ by {_distance(one, other):.2g}"
+            f"{LOW:g} and {HIGH:g} differ by {distance(one, other):.2g}"
         )
     facts = [Fact(text, place(one))]
     blame = next(_faults(low, high, first), None)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verifygate.config.settings import OraclesSettings
-from verifygate.execution.oracles import edge_cases
+from verifygate.execution.oracles import edge_cases, resume
 from verifygate.execution.oracles.answers import Answer, Blame
 from verifygate.execution.oracles.planning import (
     CAPABILITY,
@@ -69,6 +69,12 @@ QUESTIONS = {
         0,
         False,
     ),
+    resume.RESUME: Question(
+        "A resumed run is the unbroken run",
+        "the same bits after each step behind the checkpoint, in a new process",
+        2,
+        True,
+    ),
 } | {f"edge-{probe.name}": Question(probe.title, probe.expected, 0, False) for probe in edge_cases.PROBES}
 
 
@@ -98,6 +104,29 @@ def ask_the_oracles(
 
     `capability` is that of the CUDA device where one is emulated.
     """
+    examined = _ask_of_entries(subject, settings, sources, scrubber, folder, capability)
+    if not settings.resume:
+        return examined
+    first = len(settings.commands) + 1
+    try:
+        answers = resume.ask(subject, settings, subject.root, folder)
+    except (EntryError, OSError) as error:
+        how = "name commands in `execution.oracles.resume`: `python train.py ...`"
+        answers = [Answer(Status.NOT_MEASURED, str(error), (), (), how)]
+    check = _check(resume.RESUME, list(enumerate(answers, start=first)), scrubber)
+    told = tuple(f"{each.train}, then {each.resume}" for each in settings.resume)
+    return replace(examined, checks=(*examined.checks, check), entries=(*settings.commands, *told))
+
+
+def _ask_of_entries(
+    subject: Subject,
+    settings: OraclesSettings,
+    sources: Sources,
+    scrubber: Scrubber,
+    folder: Path,
+    capability: tuple[int, int],
+) -> Examined:
+    """What the configured entries answer to other loss scales, inf, and the edge cases."""
     if not settings.commands:
         return Examined(tuple(_check(name, [], scrubber) for name in (SCALE, INF)))
     try:
