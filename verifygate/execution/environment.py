@@ -55,7 +55,9 @@ def ask(subject: Subject, folder: Path) -> Interpreter:
     """Start the interpreter once and ask; an interpreter that cannot answer is described, never raised."""
     answer = folder / "environment.json"
     try:
-        completed = subject.run(["-c", QUESTION, str(answer)], seconds=SECONDS)
+        script = folder / "question.py"
+        script.write_text(QUESTION, encoding="utf-8")
+        completed = subject.run([str(script), str(answer)], seconds=SECONDS, safe_path=True)
     except OSError as error:
         return Interpreter(problem=f"it cannot be started: {error.strerror or type(error).__name__}")
     try:

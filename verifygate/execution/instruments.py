@@ -88,6 +88,7 @@ def launch(
         seconds=seconds,
         env=env,
         cwd=cwd,
+        safe_path=True,
     )
     return Launched(completed, read_all_told(written))
 

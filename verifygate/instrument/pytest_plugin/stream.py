@@ -1,8 +1,11 @@
 """A pytest plugin that tells the gate, line by line, what the project's test run really does.
 
-It runs inside the project's interpreter, loaded with `-p` before any conftest. Each line it writes is the run's
-nonce, a space and one JSON object, written at once and unbuffered, so a run that dies has still told everything up
-to its death. The gate reads this file and never pytest's own output, which anybody can print.
+It runs inside the project's interpreter, loaded with `-p` before any conftest. Each line it writes is a digest, a space
+and one JSON object, written at once and unbuffered, so a run that dies has still told everything up to its death. The
+digest is that of all lines so far, keyed with a secret of this run: a line that is added, changed or taken out by
+anybody else shows. The gate reads this file and never pytest's own output, which anybody can print.
+
+PYTEST_DONT_REWRITE: it is loaded before pytest rewrites anything.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import threading
 import time
 import unittest
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 from time import monotonic as clock  # bound here, before any code of the project can put another in its place
 from types import SimpleNamespace
@@ -29,7 +33,6 @@ from .calls import Calls, between
 if TYPE_CHECKING:
     import coverage
 
-VARIABLE = "VERIFYGATE_STREAM"
 CANARY = "verifygate-canary"
 TRACE_ENTRIES = 60
 MESSAGE_CHARACTERS = 2000
@@ -38,16 +41,17 @@ MESSAGE_CHARACTERS = 2000
 class Stream:
     """The open file that events go to. A process forked by a test inherits it, and stays silent."""
 
-    def __init__(self, path: str, nonce: str) -> None:
+    def __init__(self, path: str, key: str) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        self._nonce = nonce
+        self._running = blake2b(key=bytes.fromhex(key), digest_size=16)
         self._owner = os.getpid()
 
     def tell(self, event: str, **fields: object) -> None:
         """Write one event, whole and at once."""
         if os.getpid() == self._owner:
-            line = f"{self._nonce} {json.dumps({'event': event, **fields}, default=str)}\n"
-            os.write(self._descriptor, line.encode("ascii"))
+            line = f"{json.dumps({'event': event, **fields}, default=str)}\n".encode("ascii")
+            self._running.update(line)
+            os.write(self._descriptor, self._running.hexdigest().encode("ascii") + b" " + line)
 
 
 class Attribution:
@@ -388,16 +392,13 @@ def _skip(longrepr: object) -> tuple[str, str, int]:
     return "", "", 0
 
 
-def _open() -> Witness | None:
-    """Take the instructions out of the environment, so that neither the tests nor their children see them."""
-    instructions = os.environ.pop(VARIABLE, "")
-    if not instructions:
-        return None
-    given = json.loads(instructions)
-    stream = Stream(given["stream"], given["nonce"])
+def begin(given: dict[str, Any]) -> None:
+    """Open the stream and watch, as the gate asks. The key stays in no object that Python can show."""
+    global _witness
+    stream = Stream(given["stream"], given.pop("key"))
     stream.tell("loaded", pytest=pytest.__version__)
     attribution = Attribution(given["files"], given["data"]) if given["files"] else None
-    return Witness(stream, attribution, given)
+    _witness = Witness(stream, attribution, given)
 
 
 def _tell_conftest(stream: Stream, error: BaseException) -> None:
@@ -406,7 +407,7 @@ def _tell_conftest(stream: Stream, error: BaseException) -> None:
     stream.tell("not-collected", id=str(getattr(error, "path", "conftest.py")), outcome="error", **told)
 
 
-_witness = _open()
+_witness: Witness | None = None
 
 
 @pytest.hookimpl(hookwrapper=True)
