@@ -12,7 +12,9 @@ from verifygate.execution.asked_float16 import asked_float16
 from verifygate.execution.attribution import CoverageUnreadableError, Lines, attribute, executed_lines
 from verifygate.execution.changed import changed_lines_are_tested
 from verifygate.execution.emulated import Emulated, run_emulated
+from verifygate.execution.hidden_tests import Suite
 from verifygate.execution.junit import contradiction
+from verifygate.execution.kept_tests import tests_collected
 from verifygate.execution.oracles import Examined, ask_the_oracles
 from verifygate.execution.run_integrity import Account, tests_ran
 from verifygate.execution.scrub import Scrubber
@@ -40,6 +42,8 @@ class Watched:
     session: Session
     account: Account
     ran: Check
+    suite: Suite
+    """The tests that stand in the source."""
 
     @property
     def scrubber(self) -> Scrubber:
@@ -123,6 +127,9 @@ def tell_the_tests(watched: Watched) -> Told:
     return Told(
         checks=(
             checks.tests_pass(account, watched.ran),
+            tests_collected(
+                watched.suite, account, watched.context.settings.execution.uncollected, watched.context.since
+            ),
             checks.required_tests(account, watched.context.settings.execution.required),
             checks.no_warnings(warnings, account),
             checks.none_skipped(account),

@@ -41,6 +41,8 @@ class Phase:
     trace: tuple[Place, ...]
     called: bool | None = None
     """Whether the test's own function was entered; None where nothing could be seen."""
+    marked: bool = True
+    """Whether something marks the test as one that is expected to fail."""
     between: tuple[str, ...] = ()
     """Files and plugins with a hook between the test and its report, where the two tell different stories."""
 
@@ -88,6 +90,8 @@ class Record:
     """Why coverage failed; empty where it was saved; None where the run never came to that."""
     unharmed: list[str] = field(default_factory=list)
     """Folders in which a test that was made to fail was not reported as failed."""
+    blunted: tuple[str, ...] = ()
+    """Tests whose text has an assert that the loaded code does not have."""
     last_start: float = 0.0
     """When the last test began, on the system's monotonic clock."""
     last_seconds: float = 0.0
@@ -181,6 +185,8 @@ def _take(record: Record, event: dict[str, Any]) -> None:
             record.internal_error = str(event["message"])
         case "canary":
             record.unharmed.append(str(event["folder"]))
+        case "blunted":
+            record.blunted = tuple(str(test) for test in event["ids"])
         case "coverage":
             record.coverage = str(event["failure"])
         case "strangers":
@@ -210,6 +216,7 @@ def _phase(event: dict[str, Any]) -> Phase:
         trace=_trace(event),
         called=None if event.get("called") is None else bool(event["called"]),
         between=tuple(str(name) for name in event.get("between", ())),
+        marked=bool(event.get("marked", True)),
     )
 
 

@@ -3,9 +3,9 @@
 Usage: python start.py launch|bench.profile_arm|bench.predict_memory|proofs.harness|proofs.ranks [argument]...
 
 The module's `main` gets the arguments and gives the exit code. No entry of `sys.path` leads to the package, so nothing
-that lies here can be taken for a module of the subject's. And none leads to the subject while the interpreter starts and
-our modules load: a `sitecustomize.py` or a `json.py` of the subject is not taken for Python's own. The subject's folders
-come onto the module path right before `main`.
+that lies here can be taken for a module of the subject's. And none leads to the subject while the interpreter starts
+and our modules load: a `sitecustomize.py` or a `json.py` of the subject is not taken for Python's own. The subject's
+folders come onto the module path right before `main`.
 """
 
 from __future__ import annotations
