@@ -15,12 +15,16 @@ from verifygate.execution.run_integrity import ID as RAN
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.snapshot import tree_as_read
+from verifygate.execution.stand_ins import find_stand_ins, plugins_of_tree, start_check
 from verifygate.execution.steps import STEPS, Watched, account_of
 from verifygate.execution.tests_at_base import with_before, with_emulated_before
 from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
 from verifygate.stage import StageContext, not_configured
+
+
+SAME_PROCESS = "same process: code of the project that aims at the gate's plugin can forge what a test run told"
 
 
 class ExecutionStage:
@@ -45,9 +49,12 @@ class ExecutionStage:
             if interpreter.canary != FAILED:
                 return _lies(self.name, interpreter)
             suite = Suite(root, config, chosen, bool(context.settings.execution.pytest))
-            watched = _watch(context, (*config.kept, *collecting, *chosen), private, suite)
+            stand_ins = find_stand_ins(root, config, has_torch=interpreter.has("torch"))
+            options = (*config.kept, *collecting, *plugins_of_tree(stand_ins, root))
+            watched = _watch(context, (*options, *chosen), private, suite)
             told = [step(watched) for step in STEPS]
             checks = tuple(with_emulated_before(watched, check) for each in told for check in each.checks)
+            checks = (start_check(stand_ins), *checks)
         details = {name: value for each in told for name, value in each.details.items()}
         return StageResult(
             stage=self.name,
@@ -99,7 +106,8 @@ def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path, suit
 def _bounds(context: StageContext) -> dict[str, str]:
     """What is not as usual about the processes' surroundings."""
     names = context.settings.execution.pass_env
-    bounds = {"variables passed on": ", ".join(sorted(names))} if names else {}
+    bounds = {"trust": SAME_PROCESS}
+    bounds |= {"variables passed on": ", ".join(sorted(names))} if names else {}
     if not orphans.POSSIBLE:
         bounds["left-over processes"] = "not followed on this system beyond the run's own group"
     return bounds

@@ -183,6 +183,12 @@ def ignored(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name))
 
 
+def tracked(folder: Path, paths: Sequence[str]) -> tuple[str, ...]:
+    """Files at or below paths that git keeps, relative to the folder; none outside a repository."""
+    listed = (_git(folder, "ls-files", "-z", "--", *paths) or b"").decode("utf-8", "surrogateescape")
+    return tuple(sorted(name for name in listed.split("\0") if name))
+
+
 def _git(folder: Path, *arguments: str, given: bytes = b"") -> bytes | None:
     """What git prints, or None where there is no git, no repository, or it refuses."""
     command = ["git", "-C", str(folder), "-c", "core.quotepath=off", *arguments]

@@ -264,7 +264,7 @@ class Witness:
         self._marked = _is_marked(item)
         if builtins.AssertionError is not asserts.REAL and not self._swapped:
             self._swapped = True
-            self.stream.tell("canary", folder="every test: `AssertionError` is another class")
+            self.stream.tell("canary", folder="every folder: `AssertionError` is another class")
         yield
         raised = raised or call.excinfo  # unittest's failures are only put here by pytest's own hook
         self._between = between(item)
