@@ -21,8 +21,8 @@ from verifygate.execution.tests_at_base import with_before, with_emulated_before
 from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
+from verifygate.sources.notebook import NotebookFile
 from verifygate.stage import StageContext, not_configured
-
 
 SAME_PROCESS = "same process: code of the project that aims at the gate's plugin can forge what a test run told"
 
@@ -84,7 +84,7 @@ def _collection_of(context: StageContext) -> tuple[PytestConfig, tuple[str, ...]
 def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path, suite: Suite) -> Watched:
     """Run the tests under the eyes of the plugin, and those that failed once more."""
     settings, root = context.settings.execution, context.subject.root
-    told_of = (file for file in context.sources if file.mentions_amp or file.has_marks)
+    told_of = (f for f in context.sources if (f.mentions_amp or f.has_marks) and not isinstance(f, NotebookFile))
     files = tuple(told_of) if settings.coverage else ()
     context.progress("running the project's tests")
     before = tree_as_read(context)

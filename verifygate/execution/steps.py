@@ -24,6 +24,7 @@ from verifygate.execution.trace_judgement import Recorded, judged, trace_check
 from verifygate.model import Check, Finding, FunctionCoverage, Measurement, Place
 from verifygate.sources.file import SourceFile
 from verifygate.sources.git import files_at
+from verifygate.sources.notebook import NotebookFile
 from verifygate.stage import StageContext
 
 
@@ -148,7 +149,11 @@ def _changed_lines(watched: Watched, emulated: Mapping[str, Lines] | None) -> tu
     if not (since := watched.context.since):
         return ()
     executed, gap = _executed(watched)
-    code = [file for file in watched.context.sources if file.mentions_amp and not file.is_test]
+    code = [
+        file
+        for file in watched.context.sources
+        if file.mentions_amp and not file.is_test and not isinstance(file, NotebookFile)  # which no test executes
+    ]
     before = {file.path: file for file in files_at(watched.context.settings.root, since)}
     return (changed_lines_are_tested(code, before, watched.context.subject.root, executed, gap, emulated),)
 

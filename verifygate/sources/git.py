@@ -140,8 +140,19 @@ def files_at(
         if header[-1] == b"missing":
             continue
         size = int(header[2])
-        yield SourceFile(path, data[position : position + size])
+        file = _source(path, data[position : position + size])
+        if file is not None:
+            yield file
         position += size + 1
+
+
+def _source(path: str, data: bytes) -> SourceFile | None:
+    if not path.endswith(".ipynb"):
+        return SourceFile(path, data)
+    from verifygate.sources.notebook import read_notebook  # for few projects
+
+    read = read_notebook(path, data)
+    return read if isinstance(read, SourceFile) else None
 
 
 def configuration_at(folder: Path, commit: str) -> Iterator[ConfigurationFile]:
