@@ -56,7 +56,8 @@ HIDDEN: dict[str, tuple[dict[str, str], str]] = {
     ),
     "pytest_ignore_collect": (
         {
-            "conftest.py": "def pytest_ignore_collect(collection_path):\n    return collection_path.name == 'test_b.py' or None\n",
+            "conftest.py": "def pytest_ignore_collect(collection_path):\n"
+            "    return collection_path.name == 'test_b.py' or None\n",
             "tests/test_a.py": FINE,
             "tests/test_b.py": FAILS,
         },
@@ -64,7 +65,8 @@ HIDDEN: dict[str, tuple[dict[str, str], str]] = {
     ),
     "off_class": (
         {
-            "tests/test_a.py": f"{FINE}\n\nclass TestStep:\n    __test__ = False\n\n    def test_fails(self):\n        assert 0\n"
+            "tests/test_a.py": f"{FINE}\n\nclass TestStep:\n    __test__ = False\n\n"
+            f"    def test_fails(self):\n        assert 0\n"
         },
         "tests/test_a.py::TestStep::test_fails (__test__ = False of TestStep)",
     ),
@@ -125,14 +127,16 @@ HONEST: dict[str, tuple[dict[str, str], Status]] = {
     ),
     "a_base_class_that_is_off": (
         {
-            "tests/test_a.py": "class TestBase:\n    __test__ = False\n\n    def test_it(self):\n        assert self.value\n\n\n"
+            "tests/test_a.py": "class TestBase:\n    __test__ = False\n\n    def test_it(self):\n"
+            "        assert self.value\n\n\n"
             "class TestOne(TestBase):\n    __test__ = True\n    value = 1\n"
         },
         Status.PASS,
     ),
     "a_model_that_is_called_test": (
         {
-            "tests/test_a.py": f"class TestOutcome:\n    __test__ = False\n\n    def __init__(self):\n        pass\n\n\n{FINE}"
+            "tests/test_a.py": f"class TestOutcome:\n    __test__ = False\n\n"
+            f"    def __init__(self):\n        pass\n\n\n{FINE}"
         },
         Status.PASS,
     ),
@@ -152,7 +156,8 @@ HONEST: dict[str, tuple[dict[str, str], Status]] = {
     ),
     "parametrised_from_data": (
         {
-            "tests/test_a.py": "import pathlib\n\nimport pytest\n\nFILES = sorted(pathlib.Path('data').glob('*.txt'))\n\n\n"
+            "tests/test_a.py": "import pathlib\n\nimport pytest\n\n"
+            "FILES = sorted(pathlib.Path('data').glob('*.txt'))\n\n\n"
             f"@pytest.mark.parametrize('file', FILES)\ndef test_file(file):\n    assert file.read_text()\n\n\n{FINE}"
         },
         Status.PARTIAL,
@@ -171,7 +176,8 @@ HONEST: dict[str, tuple[dict[str, str], Status]] = {
     ),
     "an_optional_dependency": (
         {
-            "conftest.py": "import importlib.util\n\ncollect_ignore = []\nif importlib.util.find_spec('no_such_package') is None:\n"
+            "conftest.py": "import importlib.util\n\ncollect_ignore = []\n"
+            "if importlib.util.find_spec('no_such_package') is None:\n"
             "    collect_ignore.append('tests/test_b.py')\n",
             "tests/test_a.py": FINE,
             "tests/test_b.py": "import no_such_package\n\n\ndef test_it():\n    assert no_such_package\n",
@@ -180,9 +186,11 @@ HONEST: dict[str, tuple[dict[str, str], Status]] = {
     ),
     "slow_tests_by_an_option": (
         {
-            "conftest.py": "import pytest\n\n\ndef pytest_addoption(parser):\n    parser.addoption('--runslow', action='store_true')\n\n\n"
+            "conftest.py": "import pytest\n\n\ndef pytest_addoption(parser):\n"
+            "    parser.addoption('--runslow', action='store_true')\n\n\n"
             "def pytest_collection_modifyitems(config, items):\n    if not config.getoption('--runslow'):\n"
-            "        for item in items:\n            if 'slow' in item.keywords:\n                item.add_marker(pytest.mark.skip(reason='slow'))\n",
+            "        for item in items:\n            if 'slow' in item.keywords:\n"
+            "                item.add_marker(pytest.mark.skip(reason='slow'))\n",
             "pytest.ini": "[pytest]\nmarkers = slow\n",
             "tests/test_a.py": f"import pytest\n\n\n@pytest.mark.slow\ndef test_long():\n    assert 1\n\n\n{FINE}",
         },
@@ -190,6 +198,14 @@ HONEST: dict[str, tuple[dict[str, str], Status]] = {
     ),
     "scripts_that_are_called_test": (
         {"pytest.ini": "[pytest]\npython_files = test_*.py\n", "tests/test_a.py": FINE, "tests/load_test.py": FAILS},
+        Status.PARTIAL,
+    ),
+    "a_suite_of_its_own": (
+        {
+            "pytest.ini": "[pytest]\ntestpaths = tests/unit\n",
+            "tests/unit/test_a.py": FINE,
+            "tests/gpu/test_b.py": FAILS,
+        },
         Status.PARTIAL,
     ),
     "examples_beside_the_tests": (

@@ -13,7 +13,7 @@ from test_hidden_tests import FINE, check, run
 from verifygate.base.errors import UsageError
 from verifygate.config.settings import load
 from verifygate.execution.environment import Interpreter, ask
-from verifygate.model import Status, StageResult
+from verifygate.model import StageResult, Status
 from verifygate.process.interpreter import interpreter_of
 from verifygate.process.subject import Subject
 
@@ -56,20 +56,21 @@ def test_a_torch_of_the_tree_fails(tmp_path: Path) -> None:
 
 
 SECRET = """\
-import json
 import os
 import pathlib
-
-import verifygate_instruments.pytest_plugin.stream as stream
+import re
 
 
 def test_the_secret_is_nowhere():
-    # each process can read this of each other one of the same user
+    # each process can read this of each other one of the same user; the key has 64 digits, a digest has 32
     environment = pathlib.Path("/proc/self/environ").read_bytes()
     command = pathlib.Path("/proc/self/cmdline").read_bytes()
-    (told,) = [name for name in os.listdir("/proc/self/fd") if os.path.realpath(f"/proc/self/fd/{name}").endswith("/stream")]
-    first = pathlib.Path(f"/proc/self/fd/{told}").read_bytes().split(b" ")[0]
-    assert first not in environment + command and b'"key"' not in environment + command
+    open_files = {name: os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")}
+    (told,) = [name for name, path in open_files.items() if path.endswith("/stream")]
+    lines = pathlib.Path(f"/proc/self/fd/{told}").read_bytes()
+    assert re.search(rb"[0-9a-f]{64}", environment + command + lines) is None
+    first = lines.split(b" ")[0]
+    assert len(first) == 32
     assert os.path.realpath("/proc/self/fd/0") == "/dev/null"
     with open(f"/proc/self/fd/{told}", "ab") as file:
         file.write(first + b' {"event": "finish", "status": 0, "stopped": ""}\\n')
@@ -121,7 +122,8 @@ LIES: dict[str, tuple[dict[str, str], str, str]] = {
     ),
     "an_xfail_that_nobody_marked": (
         {
-            "conftest.py": "import pytest\n\n\n@pytest.hookimpl(wrapper=True)\ndef pytest_runtest_makereport(item, call):\n"
+            "conftest.py": "import pytest\n\n\n@pytest.hookimpl(wrapper=True)\n"
+            "def pytest_runtest_makereport(item, call):\n"
             "    report = yield\n    if report.failed and item.name == 'test_step':\n"
             "        report.outcome, report.wasxfail = 'skipped', 'known'\n    return report\n",
         },

@@ -125,7 +125,8 @@ class Suite:
                 why = f"`norecursedirs` of {where} leaves out {ignored}"
                 return missing(why, where, not self._is_data(file, ignored))
         if not any(choice == "." or _is_below(path, (choice,)) for choice in self.chosen):
-            return missing(f"`testpaths` of {where} does not name it", where, hidden=bool(config.testpaths))
+            beside = any(_is_below(choice, ("/".join(folders),)) for choice in self.chosen)  # not a suite of its own
+            return missing(f"`testpaths` of {where} does not name it", where, hidden=bool(config.testpaths) and beside)
         if (test := file.tests[0]).switched_off == "__test__ = False":
             return missing(test.switched_off, path, not self._is_imported(path))
         for conftest, tree in self._code_around(path):

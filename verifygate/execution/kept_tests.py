@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
+from verifygate.base.counts import counted
 from verifygate.execution.collected_tests import PytestConfig, is_test
 from verifygate.execution.hidden_tests import Missing, Suite
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
@@ -100,7 +101,7 @@ def _lost(suite: Suite, since: str) -> Iterator[Missing]:
                     why = f"was there at {since[:12]} and is gone"
                     yield Missing(path, 0, test.name, why, path, test.sure and not _subject_is_gone(before, gone))
             elif after.asserts < test.asserts and after.shape != test.shape:
-                why = f"has {after.asserts} asserts, and had {test.asserts} at {since[:12]}"
+                why = f"has {counted(after.asserts, 'assert')}, and had {test.asserts} at {since[:12]}"
                 yield Missing(here.path if here else path, after.line, test.name, why, path, after.asserts == 0)
 
 
