@@ -207,6 +207,7 @@ def test_a_notebook_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (notebook("this is no Python", "import torch"), None),
         (notebook(FAULTY, language="R"), None),
         (notebook("%%bash\npython train.py --fp16=1\n"), None),
+        (notebook("!accelerate launch train.py \\\n  --mixed_precision=fp16 \\\n  --fp16=1\nvalue = 1\n"), None),
     ],
 )
 def test_a_notebook_that_cannot_be_read_blocks_where_it_mentions_amp(

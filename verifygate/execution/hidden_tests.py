@@ -64,6 +64,8 @@ class Suite:
     """Paths that pytest was given."""
     by_policy: bool = False
     """Whether the gate's own settings chose them: then what they leave out is chosen, too."""
+    settled: bool = False
+    """Whether the configuration is that of the base of a change."""
 
     @cached_property
     def files(self) -> Mapping[str, SourceTests]:
@@ -296,6 +298,14 @@ def _hooks(tree: ast.Module, names: Sequence[str], path: str = "") -> Iterator[a
             continue
         if not path or not texts or any(_names(text, path) for text in texts):
             yield node
+
+
+def hooks_of(data: bytes) -> list[str]:
+    """What a file's hooks and lists say, but for comments and layout; nothing of one that is no Python."""
+    try:
+        return [ast.dump(node) for node in _hooks(ast.parse(data), (*COLLECTING, *CHOOSING, *SKIPPING))]
+    except (SyntaxError, ValueError, RecursionError):
+        return []
 
 
 def _names(text: str, path: str) -> bool:

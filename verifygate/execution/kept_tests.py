@@ -12,7 +12,7 @@ from pathlib import Path
 
 from verifygate.base.counts import counted
 from verifygate.execution.collected_tests import PytestConfig, is_test
-from verifygate.execution.hidden_tests import Missing, Suite
+from verifygate.execution.hidden_tests import Missing, Suite, hooks_of
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
 from verifygate.execution.tests_in_source import SourceTests, read_tests
 from verifygate.model import Check, Evidence, EvidenceClass, Status
@@ -33,9 +33,9 @@ def tests_collected(suite: Suite, account: Account, accepted: Iterable[str], sin
     With `since`, what was hidden before the change does not block, and what the change took away does.
     """
     patterns = tuple(accepted)
-    missing = [each for each in suite.missing(account.record, account.judged) if not _is_accepted(each, patterns)]
-    touched = set(git.changed(suite.root, since)) if since else set()
-    blocking = [each for each in missing if each.hidden and (not since or touched & {each.path, each.by})]
+    found = suite.missing(account.record, account.judged)
+    missing = [each for each in found if not _is_accepted(each, patterns)]
+    blocking = [each for each in missing if each.hidden and not (since and _stood(each, suite, since))]
     lost = [each for each in _lost(suite, since) if not _is_accepted(each, patterns)] if since else []
     blocking += [each for each in lost if each.hidden]
     others = [each for each in [*missing, *lost] if each not in blocking]
@@ -43,6 +43,8 @@ def tests_collected(suite: Suite, account: Account, accepted: Iterable[str], sin
     status = Status.PARTIAL if blocking or others else Status.PASS if known else Status.NOT_MEASURED
     parts = [_told(blocking, "hidden")] if blocking else []
     parts += [_told(others, "not among the tests that ran, or weaker")] if others else []
+    if accepted_here := len(found) - len(missing):
+        parts.append(f"{accepted_here} accepted by `execution.uncollected`")
     total = sum(len(file.tests) for file in suite.files.values())
     return Check(
         id=ID,
@@ -54,6 +56,20 @@ def tests_collected(suite: Suite, account: Account, accepted: Iterable[str], sin
         evidence=tuple(_evidence([*blocking, *others])),
         remedy=REMEDY if blocking or others else "",
     )
+
+
+def _stood(each: Missing, suite: Suite, since: str) -> bool:
+    """Whether what hides a test hid it before the change: the same settings, the same hooks, the same file."""
+    if each.by == suite.config.file:
+        return suite.settled and git.file_at(suite.root, since, each.path) is not None
+    before, by = (git.file_at(suite.root, since, path) for path in (each.path, each.by))
+    if before is None or by is None:
+        return False
+    if each.by != each.path:
+        return hooks_of(by) == hooks_of((suite.root / each.by).read_bytes())
+    read = read_tests(each.path, before)
+    mine = [test for test in read.tests if not each.name or test.name == each.name] if read is not None else []
+    return bool(mine) and all(test.switched_off or test.emptied for test in mine)
 
 
 def _told(found: list[Missing], word: str) -> str:

@@ -48,7 +48,9 @@ class ExecutionStage:
                 return _cannot_run(self.name, interpreter, shown)
             if interpreter.canary != FAILED:
                 return _lies(self.name, interpreter)
-            suite = Suite(root, config, chosen, bool(context.settings.execution.pytest))
+            suite = Suite(
+                root, config, chosen, bool(context.settings.execution.pytest), context.settings.policy_root is not None
+            )
             stand_ins = find_stand_ins(root, config, has_torch=interpreter.has("torch"))
             options = (*config.kept, *collecting, *plugins_of_tree(stand_ins, root))
             watched = _watch(context, (*options, *chosen), private, suite)

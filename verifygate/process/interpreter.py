@@ -58,7 +58,8 @@ def _refuse_of_change(path: Path, settings: Settings, base: str) -> None:
         raise UsageError(
             f"`{name}` came with the audited tree: git keeps `{kept[0]}`", where=_place(settings), remedy=_REMEDY
         )
-    if inside.resolve().is_relative_to(settings.root.resolve()) and _is_script(inside):
+    is_of_tree = inside.resolve().is_relative_to(settings.root.resolve())
+    if is_of_tree and _is_script(inside) and not git.head(settings.root)[0]:
         raise UsageError(f"`{name}` is a script in the audited tree", where=_place(settings), remedy=_REMEDY)
 
 

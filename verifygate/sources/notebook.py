@@ -81,11 +81,16 @@ def _python(source: str) -> str:
     text = "\n".join(lines)
     if _parses(text):
         return text
-    return "\n".join(_LINE.sub(_in_python, line) if _LINE.match(line) else line for line in lines)
+    kept, goes_on = [], False
+    for line in lines:
+        found = None if goes_on else _LINE.match(line)
+        kept.append("" if goes_on else _LINE.sub(_in_python, line) if found else line)
+        goes_on = (goes_on or found is not None) and line.endswith("\\")
+    return "\n".join(kept)
 
 
 def _in_python(found: re.Match[str]) -> str:
-    return f"{found['indent']}{found['target'] or ''}None  # "
+    return f"{found['indent']}{found['target'] or ''}None  # "  # what follows on the line is a comment then
 
 
 def _parses(text: str) -> bool:
