@@ -48,7 +48,8 @@ def fake_interpreter(folder: Path, **answered: str) -> None:
     """An interpreter that says of itself what a test wants; what it was asked is in its arguments."""
     told = json.dumps({"python": "3.12.1", "torch": "2.13.0", "pytest": "9.0", "cuda": "not available", **answered})
     script = (
-        f"#!{sys.executable}\nimport sys\nopen(sys.argv[3], 'w').write('[]' if 'absent' in sys.argv[3] else {told!r})\n"
+        f"#!{sys.executable}\nimport sys\n(answer,) = [word for word in sys.argv if word.endswith('.json')]\n"
+        f"open(answer, 'w').write('[]' if 'absent' in answer else {told!r})\n"
     )
     (folder / "python").write_text(script, encoding="utf-8")
     (folder / "python").chmod(0o755)

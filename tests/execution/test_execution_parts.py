@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -134,25 +135,51 @@ def test_files_of_an_environment_are_not_the_projects(tmp_path: Path) -> None:
 
 
 def test_a_stream_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    """A line cut short by a dying process is left out; a whole line without the nonce is counted."""
+    """A line cut short by a dying process is left out; a whole line of another hand is counted."""
     stream = tmp_path / "stream"
-    stream.write_text(
-        'n {"event": "loaded"}\nn {"event": "start", "id": "a"}\nother {"event": "finish"}\nn {"event": "f'
-    )
-    record = read_stream(stream, "n")
-    assert (record.loaded, record.started, record.status, record.forged) == (True, ["a"], None, 1)
+    true = _told(b'{"event": "loaded"}\n', b'{"event": "start", "id": "a"}\n', b'{"event": "start", "id": "b"}\n')
+    stream.write_bytes(b"".join([*true[:2], b'other {"event": "finish"}\n', true[2], b'0 {"event": "f']))
+    record = read_stream(stream, KEY)
+    assert (record.loaded, record.started, record.status, record.forged) == (True, ["a", "b"], None, 1)
 
 
-@pytest.mark.parametrize("line", ['n {"event": "unheard"}', "n nonsense", 'n {"event": "start"}', "n []", "n \xff"])
-def test_lines_that_the_plugin_cannot_have_written_are_counted(tmp_path: Path, line: str) -> None:
-    """Nothing in the stream is able to stop the gate."""
-    (tmp_path / "stream").write_text(f"{line}\n", encoding="utf-8")
-    assert read_stream(tmp_path / "stream", "n").forged == 1
+@pytest.mark.parametrize("change", ["repeated", "taken out", "changed", "of another key"])
+def test_a_line_that_another_hand_changed_shows(tmp_path: Path, change: str) -> None:
+    """The digest of a line is that of all lines before it, too."""
+    lines = [b'{"event": "loaded"}\n', b'{"event": "start", "id": "a"}\n', b'{"event": "start", "id": "b"}\n']
+    first, second, third = _told(*lines, key="cd" if change == "of another key" else KEY)
+    changed = {
+        "repeated": [first, second, second],
+        "taken out": [first, third],
+        "changed": [first, second.replace(b'"a"', b'"c"'), third],
+        "of another key": [first, second, third],
+    }
+    (tmp_path / "stream").write_bytes(b"".join(changed[change]))
+    assert read_stream(tmp_path / "stream", KEY).forged
+
+
+@pytest.mark.parametrize("line", [b'{"event": "unheard"}', b"nonsense", b'{"event": "start"}', b"[]", b"\xff"])
+def test_lines_that_the_plugin_cannot_have_written_are_counted(tmp_path: Path, line: bytes) -> None:
+    """Nothing in the stream is able to stop the gate, not even with a true digest."""
+    (tmp_path / "stream").write_bytes(b"".join(_told(line + b"\n")))
+    assert read_stream(tmp_path / "stream", KEY).forged == 1
+
+
+KEY = "ab"
+
+
+def _told(*lines: bytes, key: str = KEY) -> list[bytes]:
+    """The lines as the plugin writes them."""
+    running, told = blake2b(key=bytes.fromhex(key), digest_size=16), []
+    for line in lines:
+        running.update(line)
+        told.append(running.hexdigest().encode() + b" " + line)
+    return told
 
 
 def test_a_stream_that_never_was(tmp_path: Path) -> None:
     """A process that died before the plugin was loaded leaves an empty record."""
-    assert read_stream(tmp_path / "stream", "n").loaded is False
+    assert read_stream(tmp_path / "stream", KEY).loaded is False
 
 
 def test_functions_have_bodies_below_their_signatures() -> None:

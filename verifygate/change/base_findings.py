@@ -10,6 +10,7 @@ from verifygate.base.records import record
 from verifygate.change.moved_code import stood_elsewhere
 from verifygate.model import Finding
 from verifygate.sources import git
+from verifygate.sources.discovery import AUDITED
 from verifygate.sources.tree import Sources
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class BaseFindings:
         """Read and analyse those files of a commit. Raises UsageError as the analysis of today's files does."""
         from verifygate.static.engine import analyse
 
-        files = [each for each in git.files_at(root, commit) if is_audited(each.path)]
+        files = [each for each in git.files_at(root, commit, AUDITED) if is_audited(each.path)]
         beside = [each for each in git.configuration_at(root, commit) if is_audited(each.path)]
         sources, renamed = Sources(files, configuration=beside), git.renames(root, commit)
         return cls(commit, sources, renamed, analyse(sources, selection, known_as=renamed))

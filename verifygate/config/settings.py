@@ -86,6 +86,9 @@ class ExecutionSettings(Model):
     """Time limit of the whole test run."""
     required: tuple[str, ...] = ()
     """Test ids, or their beginnings up to a `/`, `::` or `[`, that must run and pass; a skipped one is NOT MEASURED."""
+    uncollected: tuple[str, ...] = ()
+    """Patterns of test files, or of test ids, that stand in the source and need not be among the tests of a run, for
+    example `tests/gpu/*`."""
     coverage: bool = True
     """Whether to record which test executes which function."""
     recorder: bool = True

@@ -6,7 +6,7 @@ import configparser
 import shlex
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from verifygate.sources.discovery import walk
@@ -36,6 +36,15 @@ KEPT_OPTIONS = (
 """Options in the project's `addopts` that say how tests are found and imported, and select nothing. All others are
 left out while the gate runs: `-k`, `--co`, `-x`, `-W ignore` and their like can turn a red suite green."""
 
+PATHS = ("testpaths", "addopts", "pythonpath")
+DEFAULTS = {
+    "python_files": ("test_*.py", "*_test.py"),
+    "python_classes": ("Test",),
+    "python_functions": ("test",),
+    "norecursedirs": ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}"),
+}
+"""Settings that say what pytest takes for a test, as they are where nobody sets them."""
+
 _TAKE_VALUE = ("--import-mode", "--doctest-glob", "--asyncio-mode", "--ds", "-p")
 
 
@@ -49,6 +58,10 @@ class PytestConfig:
     """Folders, relative to the root, that pytest puts on the module path."""
     file: str = ""
     """Where it is configured; empty where it is not."""
+    python_files: tuple[str, ...] = DEFAULTS["python_files"]
+    python_classes: tuple[str, ...] = DEFAULTS["python_classes"]
+    python_functions: tuple[str, ...] = DEFAULTS["python_functions"]
+    norecursedirs: tuple[str, ...] = DEFAULTS["norecursedirs"]
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -81,9 +94,27 @@ def read_config(root: Path) -> PytestConfig:
             continue
         if values is not None or file.name in ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"):
             values = values or {}
-            testpaths, addopts, pythonpath = (_words(values.get(key)) for key in ("testpaths", "addopts", "pythonpath"))
-            return PytestConfig(testpaths, addopts, pythonpath, name)
+            told = {key: _words(values[key]) for key in (*PATHS, *DEFAULTS) if key in values}
+            return PytestConfig(file=name, **told)
     return PytestConfig()
+
+
+def as_policy(config: PytestConfig) -> dict[str, str]:
+    """What the configuration says about which tests there are, in the words of a policy."""
+    return {f"pytest: {key}": " ".join(getattr(config, key)) for key in (*PATHS, *DEFAULTS)}
+
+
+def as_before(here: PytestConfig, there: PytestConfig) -> tuple[PytestConfig, tuple[str, ...]]:
+    """What a change may not decide by itself: `here`, but with what counts as a test as it stands `there`; and the
+    options by which pytest hears of it. Options of `addopts` that the change adds are left out, too."""
+    ruled = replace(
+        here, testpaths=there.testpaths, addopts=there.addopts, **{key: getattr(there, key) for key in DEFAULTS}
+    )
+    options: list[str] = []
+    for key in DEFAULTS:
+        if getattr(here, key) != getattr(there, key):
+            options += ["-o", f"{key}={shlex.join(getattr(there, key))}"]
+    return ruled, tuple(options)
 
 
 def find_tests(root: Path, config: PytestConfig) -> tuple[str, ...]:
@@ -97,7 +128,7 @@ def find_tests(root: Path, config: PytestConfig) -> tuple[str, ...]:
     usual = [name for name in ("tests", "test") if (root / name).is_dir() and _holds_tests(root / name)]
     if usual:
         return tuple(usual)
-    folders = {PurePosixPath(file.parent.relative_to(root).as_posix()) for file in walk(root) if _is_test(file)}
+    folders = {PurePosixPath(file.parent.relative_to(root).as_posix()) for file in walk(root) if is_test(file)}
     return tuple(sorted(str(folder) for folder in folders if not folders.intersection(folder.parents)))
 
 
@@ -109,11 +140,12 @@ def _expand(root: Path, glob: str) -> list[Path]:
 
 
 def _holds_tests(folder: Path) -> bool:
-    return any(_is_test(file) for file in walk(folder))
+    return any(is_test(file) for file in walk(folder))
 
 
-def _is_test(file: Path) -> bool:
-    return file.name.startswith("test_") or file.stem.endswith("_test")
+def is_test(file: Path) -> bool:
+    """Whether pytest takes a file for one of tests where nobody tells it otherwise."""
+    return file.suffix == ".py" and (file.name.startswith("test_") or file.stem.endswith("_test"))
 
 
 def _toml(file: Path, table: str) -> dict[str, object] | None:

@@ -10,7 +10,7 @@ from verifygate.process.subject import Subject
 
 SECONDS = 120.0
 QUESTION = """
-import importlib.metadata, json, platform, sys
+import importlib.metadata, json, os, platform, sys
 
 def version(name):
     try:
@@ -29,9 +29,21 @@ except ImportError:
     answers["cuda"] = "not known without torch"
 except Exception as error:
     answers["cuda"] = f"not known: {type(error).__name__}"
+try:
+    import pytest
+    sys.stdout = sys.stderr = open(os.devnull, "w")
+    os.chdir(sys.argv[2])
+    answers["canary"] = int(pytest.main(["-q", "-p", "no:cacheprovider", "-c", "pytest.ini", "test_canary.py"]))
+except ImportError:
+    pass
+except BaseException as error:
+    answers["canary"] = type(error).__name__
 with open(sys.argv[1], "w", encoding="utf-8") as file:
     json.dump(answers, file)
 """
+CANARY = "def test_that_must_fail():\n    one = 1\n    assert one == 2\n"
+FAILED = "1"
+"""pytest's exit status where a test failed."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,8 @@ class Interpreter:
     answers: dict[str, str] = field(default_factory=dict)
     problem: str = ""
     """Why there is no answer."""
+    canary: str = FAILED
+    """What pytest made of a test that must fail, in a process that nothing of the project ever entered."""
 
     @property
     def has_pytest(self) -> bool:
@@ -55,11 +69,18 @@ def ask(subject: Subject, folder: Path) -> Interpreter:
     """Start the interpreter once and ask; an interpreter that cannot answer is described, never raised."""
     answer = folder / "environment.json"
     try:
-        completed = subject.run(["-c", QUESTION, str(answer)], seconds=SECONDS)
+        script = folder / "question.py"
+        script.write_text(QUESTION, encoding="utf-8")
+        apart = folder / "canary"
+        apart.mkdir()
+        (apart / "test_canary.py").write_text(CANARY, encoding="utf-8")
+        (apart / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+        completed = subject.run([str(script), str(answer), str(apart)], seconds=SECONDS, safe_path=True)
     except OSError as error:
         return Interpreter(problem=f"it cannot be started: {error.strerror or type(error).__name__}")
     try:
         answers = json.loads(answer.read_text(encoding="utf-8"))
-        return Interpreter({str(name): str(value) for name, value in answers.items()})
+        canary = str(answers.pop("canary", FAILED))
+        return Interpreter({str(name): str(value) for name, value in answers.items()}, canary=canary)
     except (OSError, ValueError, AttributeError):
         return Interpreter(problem=f"it did not say what it is ({completed.ending})")

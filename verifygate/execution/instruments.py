@@ -90,6 +90,7 @@ def launch(
         env=env,
         cwd=cwd,
         tell=tell,
+        safe_path=True,
     )
     return Launched(completed, read_all_told(written))
 

@@ -77,6 +77,8 @@ def _outcome(phases: list[Phase]) -> tuple[Outcome, str, Phase | None]:
     for phase in phases:
         if phase.failure and (phase.outcome == "passed" or (phase.outcome == "skipped" and phase.xfail is None)):
             return "failed", f"reported as {phase.outcome} although it raised {phase.message}", phase
+        if phase.failure and phase.outcome == "skipped" and not phase.marked:
+            return "failed", f"reported as expected to fail, which nothing marks it as, with {phase.message}", phase
         if phase.outcome == "failed":
             return ("failed" if phase.when == "call" else "error"), phase.message, phase
     for phase in phases:

@@ -10,7 +10,7 @@ from verifygate.base.counts import counted
 from verifygate.execution.outcomes import Judged
 from verifygate.execution.remedies import for_imports
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.stream import Record
+from verifygate.execution.stream import Record, Warned
 from verifygate.model import Check, Evidence, EvidenceClass, Status
 from verifygate.process.subject import Completed
 
@@ -87,7 +87,7 @@ class Account:
     @property
     def doubtful(self) -> bool:
         """Whether something in the run bends what is reported, so that a pass proves nothing."""
-        return bool(self.record.forged or self.record.unharmed)
+        return bool(self.record.forged or self.record.unharmed or self.record.blunted)
 
     @property
     def complaint(self) -> str:
@@ -258,6 +258,13 @@ def _contradicts(account: Account, junit: str) -> Problem | None:
         folders = ", ".join(account.scrubber.text(folder) for folder in record.unharmed)
         remedy = "remove the hook that swallows or rewrites failures (conftest.py, or an installed plugin)"
         return Problem(f"a test made to fail was not reported as failed in {folders}", remedy)
+    if record.blunted:
+        shown = ", ".join(account.scrubber.identity(test) for test in record.blunted[:3])
+        text = f"the asserts of {counted(len(record.blunted), 'test')} were taken out before they ran: {shown}"
+        return Problem(text, "find what loads the tests in place of pytest: an import hook, a rewriter of asserts")
+    if thread := next((each for each in record.warnings if _is_assert_in_thread(each)), None):
+        place = f"{account.scrubber.path(thread.path)}:{thread.line}"
+        return Problem(f"an assert failed in a thread, and no test failed with it ({place})", "join it in the test")
     if code != status:
         text = f"pytest finished with status {status}, but the process ended with {account.completed.ending}"
         return Problem(text, "find what ends the process after the session: an exit hook, a crash in a library")
@@ -270,6 +277,10 @@ def _contradicts(account: Account, junit: str) -> Problem | None:
     if junit:
         return Problem(account.scrubber.text(junit), "find what writes that file besides pytest")
     return None
+
+
+def _is_assert_in_thread(warned: Warned) -> bool:
+    return warned.category == "PytestUnhandledThreadExceptionWarning" and "AssertionError" in warned.message
 
 
 def _nothing(account: Account) -> Problem | None:

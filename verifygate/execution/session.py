@@ -16,7 +16,7 @@ from verifygate.execution.stream import Record, read_stacks, read_stream
 from verifygate.process.subject import UNLIMITED, Completed, Limits, Subject
 
 PLUGIN = f"{PACKAGE}.pytest_plugin.stream"
-VARIABLE = "VERIFYGATE_STREAM"
+START = "pytest_plugin.run"
 INSTRUMENTS_PLUGIN = f"{PACKAGE}.pytest_plugin.instruments"
 INSTRUMENTS_VARIABLE = "VERIFYGATE_INSTRUMENTS"
 LINGER_SECONDS = 15.0
@@ -70,13 +70,13 @@ def run_pytest(
     Raises OSError where the interpreter cannot be started.
     """
     plugins, temporary, written = folder / "plugin", folder / "tmp", folder / "written"
-    assemble(plugins)
+    start = assemble(plugins)
     temporary.mkdir()
     written.mkdir()
-    stream, data, nonce = folder / "stream", folder / "coverage", secrets.token_hex(16)
+    stream, data, key = folder / "stream", folder / "coverage", secrets.token_hex(32)
     instructions = {
         "stream": str(stream),
-        "nonce": nonce,
+        "key": key,
         "files": [str(path) for path in files],
         "data": str(data),
         "linger_seconds": LINGER_SECONDS,
@@ -85,7 +85,7 @@ def run_pytest(
         "only": list(only),
         "apart": str(apart) if apart is not None else "",
     }
-    env = {VARIABLE: json.dumps(instructions), "TMPDIR": str(temporary)}
+    env = {"TMPDIR": str(temporary)}
     private = ["-p", PLUGIN, "-o", f"cache_dir={folder / 'cache'}", "-o", "faulthandler_timeout=0"]
     if instruments:
         private = ["-p", INSTRUMENTS_PLUGIN, *private]
@@ -93,14 +93,16 @@ def run_pytest(
         env[INSTRUMENTS_VARIABLE] = json.dumps(wanted)
     deadline = time.monotonic() + seconds
     completed = subject.run(
-        ["-m", "pytest", *private, *OPTIONS, *arguments],
+        [str(start), START, *private, *OPTIONS, *arguments],
         seconds=seconds,
         env=env,
-        python_path=[plugins, *python_path],
+        python_path=python_path,
         limits=limits,
+        safe_path=True,
+        given=json.dumps(instructions).encode(),
     )
     command = ("python", "-m", "pytest", *OPTIONS, *arguments)
-    record = read_stream(stream, nonce)
+    record = read_stream(stream, key)
     record.standing, over = read_stacks(folder / STACKS)
     record.last_seconds = max(0.0, deadline - record.last_start)
     record.test_limit = test_seconds if over else None

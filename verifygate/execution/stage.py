@@ -7,20 +7,25 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from verifygate.execution.checks import tree_unchanged
-from verifygate.execution.collected_tests import find_tests, read_config
-from verifygate.execution.environment import Interpreter, ask
+from verifygate.execution.collected_tests import PytestConfig, as_before, find_tests, read_config
+from verifygate.execution.environment import FAILED, Interpreter, ask
+from verifygate.execution.hidden_tests import Suite
 from verifygate.execution.remedies import NAME_ANOTHER, without_pytest
 from verifygate.execution.rerun_failed import run_again
 from verifygate.execution.run_integrity import ID as RAN
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.snapshot import tree_as_read, tree_on_disk
+from verifygate.execution.stand_ins import find_stand_ins, plugins_of_tree, start_check
 from verifygate.execution.steps import STEPS, Watched, account_of, examine_entries
 from verifygate.execution.tests_at_base import with_before, with_emulated_before
 from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
+from verifygate.sources.notebook import NotebookFile
 from verifygate.stage import StageContext, not_configured
+
+SAME_PROCESS = "same process: code of the project that aims at the gate's plugin can forge what a test run told"
 
 
 class ExecutionStage:
@@ -31,7 +36,7 @@ class ExecutionStage:
     def run(self, context: StageContext) -> StageResult:
         """Run the tests and judge the run. What the project does wrong becomes a check, never an exception."""
         root = context.subject.root
-        config = read_config(root)
+        config, collecting = _collection_of(context)
         chosen = context.settings.execution.pytest or find_tests(root, config)
         if not chosen and context.settings.execution.oracles.commands:
             return _entries_alone(self.name, context)
@@ -44,9 +49,17 @@ class ExecutionStage:
             if not interpreter.has_pytest:
                 shown = Scrubber(root, private).text(str(context.subject.interpreter))
                 return _cannot_run(self.name, interpreter, shown)
-            watched = _watch(context, (*config.kept, *chosen), private)
+            if interpreter.canary != FAILED:
+                return _lies(self.name, interpreter)
+            suite = Suite(
+                root, config, chosen, bool(context.settings.execution.pytest), context.settings.policy_root is not None
+            )
+            stand_ins = find_stand_ins(root, config, has_torch=interpreter.has("torch"))
+            options = (*config.kept, *collecting, *plugins_of_tree(stand_ins, root))
+            watched = _watch(context, (*options, *chosen), private, suite)
             told = [step(watched) for step in STEPS]
             checks = tuple(with_emulated_before(watched, check) for each in told for check in each.checks)
+            checks = (start_check(stand_ins), *checks)
         details = {name: value for each in told for name, value in each.details.items()}
         return StageResult(
             stage=self.name,
@@ -87,10 +100,16 @@ def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(kept.values())
 
 
-def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path) -> Watched:
+def _collection_of(context: StageContext) -> tuple[PytestConfig, tuple[str, ...]]:
+    """What counts as a test, and the options that say so to pytest: a change is judged by the settings of its base."""
+    config, policy = read_config(context.subject.root), context.settings.policy_root
+    return (config, ()) if policy is None else as_before(config, read_config(policy))
+
+
+def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path, suite: Suite) -> Watched:
     """Run the tests under the eyes of the plugin, and those that failed once more."""
     settings, root = context.settings.execution, context.subject.root
-    told_of = (file for file in context.sources if file.mentions_amp or file.has_marks)
+    told_of = (f for f in context.sources if (f.mentions_amp or f.has_marks) and not isinstance(f, NotebookFile))
     files = tuple(told_of) if settings.coverage else ()
     context.progress("running the project's tests")
     before = tree_as_read(context)
@@ -105,16 +124,38 @@ def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path) -> W
         instruments=[recorder()] if settings.recorder else [],
     )
     account, ran = account_of(session, Scrubber(root, folder), arguments)
-    return with_before(run_again(Watched(context, folder, arguments, files, before, session, account, ran)))
+    watched = Watched(context, folder, arguments, files, before, session, account, ran, suite)
+    return with_before(run_again(watched))
 
 
 def _bounds(context: StageContext) -> dict[str, str]:
     """What is not as usual about the processes' surroundings."""
     names = context.settings.execution.pass_env
-    bounds = {"variables passed on": ", ".join(sorted(names))} if names else {}
+    bounds = {"trust": SAME_PROCESS}
+    bounds |= {"variables passed on": ", ".join(sorted(names))} if names else {}
     if not orphans.POSSIBLE:
         bounds["left-over processes"] = "not followed on this system beyond the run's own group"
     return bounds
+
+
+def _lies(stage: str, interpreter: Interpreter) -> StageResult:
+    """A test that must fail did not, where nothing of the project is: no run under this interpreter shows anything."""
+    check = Check(
+        id=RAN,
+        title="The tests ran to their end",
+        status=Status.FAIL,
+        weight=2,
+        expected="pytest ends with 1 on a test that must fail, in a process apart from the project",
+        actual=f"there it ended with {interpreter.canary}: pytest, or a plugin of the environment, bends what it tells",
+        remedy="install pytest anew, and take plugins out of the environment one by one",
+    )
+    return StageResult(
+        stage=stage,
+        outcome=Outcome.COMPLETED,
+        checks=(check,),
+        environment=interpreter.answers,
+        details=ExecutionDetails(),
+    )
 
 
 def _cannot_run(stage: str, interpreter: Interpreter, shown: str) -> StageResult:

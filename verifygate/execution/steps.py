@@ -12,7 +12,9 @@ from verifygate.execution.asked_float16 import asked_float16
 from verifygate.execution.attribution import CoverageUnreadableError, Lines, attribute, executed_lines
 from verifygate.execution.changed import changed_lines_are_tested
 from verifygate.execution.emulated import Emulated, run_emulated
+from verifygate.execution.hidden_tests import Suite
 from verifygate.execution.junit import contradiction
+from verifygate.execution.kept_tests import tests_collected
 from verifygate.execution.oracles import Examined, ask_the_oracles
 from verifygate.execution.run_integrity import Account, tests_ran
 from verifygate.execution.scrub import Scrubber
@@ -22,6 +24,7 @@ from verifygate.execution.trace_judgement import Recorded, judged, trace_check
 from verifygate.model import Check, Finding, FunctionCoverage, Measurement, Place
 from verifygate.sources.file import SourceFile
 from verifygate.sources.git import files_at
+from verifygate.sources.notebook import NotebookFile
 from verifygate.stage import StageContext
 
 
@@ -40,6 +43,8 @@ class Watched:
     session: Session
     account: Account
     ran: Check
+    suite: Suite
+    """The tests that stand in the source."""
 
     @property
     def scrubber(self) -> Scrubber:
@@ -127,6 +132,9 @@ def tell_the_tests(watched: Watched) -> Told:
     return Told(
         checks=(
             checks.tests_pass(account, watched.ran),
+            tests_collected(
+                watched.suite, account, watched.context.settings.execution.uncollected, watched.context.since
+            ),
             checks.required_tests(account, watched.context.settings.execution.required),
             checks.no_warnings(warnings, account),
             checks.none_skipped(account),
@@ -145,7 +153,11 @@ def _changed_lines(watched: Watched, emulated: Mapping[str, Lines] | None) -> tu
     if not (since := watched.context.since):
         return ()
     executed, gap = _executed(watched)
-    code = [file for file in watched.context.sources if file.mentions_amp and not file.is_test]
+    code = [
+        file
+        for file in watched.context.sources
+        if file.mentions_amp and not file.is_test and not isinstance(file, NotebookFile)  # which no test executes
+    ]
     before = {file.path: file for file in files_at(watched.context.settings.root, since)}
     return (changed_lines_are_tested(code, before, watched.context.subject.root, executed, gap, emulated),)
 

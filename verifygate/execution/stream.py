@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 256 * 1024 * 1024
+DIGEST_BYTES = 16
 MAX_STACKS = 1024 * 1024
 STACK_HEAD = re.compile(r"^(?:(?P<current>Current thread)|Thread) .*\(most recent call first\):$", re.MULTILINE)
 STACK_FRAME = re.compile(r'^  File "(?P<path>.*)", line (?P<line>\d+) in .*$', re.MULTILINE)
@@ -38,6 +41,8 @@ class Phase:
     trace: tuple[Place, ...]
     called: bool | None = None
     """Whether the test's own function was entered; None where nothing could be seen."""
+    marked: bool = True
+    """Whether something marks the test as one that is expected to fail."""
     between: tuple[str, ...] = ()
     """Files and plugins with a hook between the test and its report, where the two tell different stories."""
 
@@ -85,6 +90,8 @@ class Record:
     """Why coverage failed; empty where it was saved; None where the run never came to that."""
     unharmed: list[str] = field(default_factory=list)
     """Folders in which a test that was made to fail was not reported as failed."""
+    blunted: tuple[str, ...] = ()
+    """Tests whose text has an assert that the loaded code does not have."""
     last_start: float = 0.0
     """When the last test began, on the system's monotonic clock."""
     last_seconds: float = 0.0
@@ -103,9 +110,13 @@ class Record:
         return self.started[-1] if self.started else ""
 
 
-def read_stream(path: Path, nonce: str) -> Record:
-    """Read the file as far as it goes; a last line cut short by a dying process is left out."""
-    record = Record()
+def read_stream(path: Path, key: str) -> Record:
+    """Read the file as far as it goes; a last line cut short by a dying process is left out.
+
+    Each line begins with the digest of all lines so far, keyed: from the first one that another hand added, changed or
+    took away, nothing is believed but the lines that still go on from the last true one.
+    """
+    record, running = Record(), blake2b(key=bytes.fromhex(key), digest_size=DIGEST_BYTES)
     if not path.exists():
         return record
     if path.stat().st_size > MAX_BYTES:
@@ -116,10 +127,13 @@ def read_stream(path: Path, nonce: str) -> Record:
             if not line.endswith(b"\n"):
                 break
             try:
-                mark, _, body = line.decode("ascii").partition(" ")
-                if mark != nonce:
-                    raise ValueError("not the nonce of this run")
-                _take(record, json.loads(body))
+                mark, _, body = line.partition(b" ")
+                following = running.copy()
+                following.update(body)
+                if not compare_digest(mark, following.hexdigest().encode("ascii")):
+                    raise ValueError("not the digest of this run's lines")
+                running = following
+                _take(record, json.loads(body.decode("ascii")))
             except (ValueError, KeyError, TypeError, AttributeError):
                 record.forged += 1
     return record
@@ -171,6 +185,8 @@ def _take(record: Record, event: dict[str, Any]) -> None:
             record.internal_error = str(event["message"])
         case "canary":
             record.unharmed.append(str(event["folder"]))
+        case "blunted":
+            record.blunted = tuple(str(test) for test in event["ids"])
         case "coverage":
             record.coverage = str(event["failure"])
         case "strangers":
@@ -200,6 +216,7 @@ def _phase(event: dict[str, Any]) -> Phase:
         trace=_trace(event),
         called=None if event.get("called") is None else bool(event["called"]),
         between=tuple(str(name) for name in event.get("between", ())),
+        marked=bool(event.get("marked", True)),
     )
 
 

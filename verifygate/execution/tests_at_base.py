@@ -176,7 +176,8 @@ class _There:
     def _module_path(self) -> list[Path]:
         """Folders of the tree that stand for those below today's root on the interpreter's module path, and `src`."""
         subject = self.watched.context.subject
-        asked = subject.run(["-c", "import sys; print(*sys.path, sep='\\n')"], seconds=PATH_SECONDS)
+        question = ["-c", "import sys; print(*sys.path, sep='\\n')"]
+        asked = subject.run(question, seconds=PATH_SECONDS, safe_path=True)
         here = [Path(line) for line in asked.stdout_tail.splitlines() if line.startswith(f"{subject.root}/")]
         inside = [path.relative_to(subject.root) for path in here if "site-packages" not in path.parts]
         return [self.tree / path for path in (Path("src"), *inside) if (self.tree / path).is_dir()]

@@ -53,5 +53,9 @@ def tree_of(file: SourceFile, *, dry: bool = False) -> Tree:
     Raises CannotFixError where libcst cannot read the file, or not write it back as it was.
     """
     from verifygate.fix.concrete_tree import Tree, read_module
+    from verifygate.fix.draft import CannotFixError
+    from verifygate.sources.notebook import NotebookFile
 
+    if isinstance(file, NotebookFile):
+        raise CannotFixError("a notebook is not written: correct the cell in its editor")
     return Tree(file.path, read_module(file.data), dry=dry)

@@ -21,11 +21,12 @@ from verifygate.baseline_file import Entry
 from verifygate.baseline_file import read as read_baseline
 from verifygate.config.locate import find
 from verifygate.config.settings import FileSettings, Settings, read_settings, unconfigured
+from verifygate.execution.collected_tests import as_policy, read_config
 from verifygate.model import PolicyDifference, PolicyOrigin, PolicyState
 from verifygate.requirements import Specification, read_specification
 from verifygate.sources import git
 
-SUFFIXES = (".toml", ".yaml", ".yml")
+SUFFIXES = (".toml", ".yaml", ".yml", ".ini", ".cfg")
 """Of files that policy is written in; only these are taken from the revision."""
 SHOWN = 160
 
@@ -111,7 +112,8 @@ def _settings_at(settings: Settings, config: Path | None, copy: Path, top: Path,
         start.mkdir(parents=True, exist_ok=True)
         file = find(start)
     if file is None:
-        return unconfigured(settings.root, copy / (_below(settings.root, top) or "."), settings.today)
+        folder = copy / (_below(settings.root, top) or ".")
+        return unconfigured(settings.root, folder, settings.today).model_copy(update={"policy_root": folder})
     inside = file.resolve().relative_to(copy).as_posix()
     root = (top / inside).parent
     try:
@@ -167,7 +169,11 @@ def _below(path: Path, top: Path) -> str:
 
 def differences(here: Settings, there: Settings) -> Iterator[PolicyDifference]:
     """Every setting, waiver and requirement that is not the same, in the order of the files."""
-    pairs = [(_of_settings(here), _of_settings(there)), (_of_specification(here), _of_specification(there))]
+    pairs = [
+        (_of_settings(here), _of_settings(there)),
+        (as_policy(read_config(here.policy_folder)), as_policy(read_config(there.policy_folder))),
+        (_of_specification(here), _of_specification(there)),
+    ]
     for now, before in pairs:
         for key in dict.fromkeys((*before, *now)):
             if now.get(key) != before.get(key):

@@ -28,6 +28,7 @@ from verifygate.merge import Inputs, examined, faults
 from verifygate.model import (
     Outcome,
     PolicyOrigin,
+    PolicyState,
     Provenance,
     Report,
     Run,
@@ -93,7 +94,8 @@ def run(
     agreed = baseline_of(settings)
     base = BaseRevision.at(settings, git.merge_base(settings.root, since)) if since else None
     commit = base.commit if base is not None else ""
-    subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
+    ruling = policy.commit if policy is not None and policy.state is PolicyState.BASE else ""
+    subject = Subject(settings.root, interpreter_of(settings, ruling), settings.execution.pass_env)
     provenance = _provenance(settings, sources)  # now: while the stages run, somebody may commit
     asked = [name for name in STAGES if not stages or name in stages]
     context = StageContext(settings, sources, subject, {}, commit, progress, policy.commit if policy else commit)

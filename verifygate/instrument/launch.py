@@ -167,7 +167,7 @@ def _run_script(script: str, arguments: list[str]) -> None:
         sys.exit(2)
     code = compile(source, path, "exec", dont_inherit=True)
     loader = importlib.machinery.SourceFileLoader("__main__", path)
-    exec(code, _new_main(path, loader, None).__dict__)  # noqa: S102 - it is what we are here for
+    exec(code, new_main(path, loader, None).__dict__)  # noqa: S102 - it is what we are here for
 
 
 def _run_module(name: str, arguments: list[str]) -> None:
@@ -182,10 +182,10 @@ def _run_module(name: str, arguments: list[str]) -> None:
     if spec is None or code is None:
         sys.exit(f"{sys.executable}: No module named {name}, or it cannot be executed")
     sys.argv[0] = str(spec.origin)
-    exec(code, _new_main(str(spec.origin), spec.loader, spec).__dict__)  # noqa: S102
+    exec(code, new_main(str(spec.origin), spec.loader, spec).__dict__)  # noqa: S102
 
 
-def _new_main(file: str, loader: Any, spec: importlib.machinery.ModuleSpec | None) -> types.ModuleType:
+def new_main(file: str, loader: Any, spec: importlib.machinery.ModuleSpec | None) -> types.ModuleType:
     """The module that takes our place as `__main__`, for good: threads and exit handlers look there as well."""
     module = types.ModuleType("__main__")
     module.__dict__.update(

@@ -3,17 +3,21 @@
 Usage: python start.py launch|bench.profile_arm|bench.predict_memory|proofs.harness|proofs.ranks [argument]...
 
 The module's `main` gets the arguments and gives the exit code. No entry of `sys.path` leads to the package, so nothing
-that lies here can be taken for a module of the subject's.
+that lies here can be taken for a module of the subject's. And none leads to the subject while the interpreter starts
+and our modules load: a `sitecustomize.py` or a `json.py` of the subject is not taken for Python's own. The subject's
+folders come onto the module path right before `main`.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+MODULE_PATH = "VERIFYGATE_MODULE_PATH"
 PACKAGE = "verifygate_instruments"
 """The name under which the subject's process knows this folder."""
 
@@ -30,7 +34,17 @@ def load() -> None:
 def main(module: str, *arguments: str) -> int:
     """Load the package and call `main(arguments)` of its module."""
     load()
-    return int(importlib.import_module(f"{PACKAGE}.{module}").main(arguments))
+    started = importlib.import_module(f"{PACKAGE}.{module}")
+    take_module_path()
+    return int(started.main(arguments))
+
+
+def take_module_path() -> None:
+    """Put the subject's folders where PYTHONPATH would have put them, for this process and for those it starts."""
+    given = os.environ.pop(MODULE_PATH, "")
+    if given:
+        os.environ["PYTHONPATH"] = given
+        sys.path[:0] = given.split(os.pathsep)
 
 
 if __name__ == "__main__":

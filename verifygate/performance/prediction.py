@@ -39,7 +39,9 @@ def _predicted(subject: Subject, settings: PerformanceSettings, arm: str) -> Pro
         asked.write_text(json.dumps(options), encoding="utf-8")
         try:
             completed = subject.run(
-                [str(START), "bench.predict_memory", str(asked), str(answer)], seconds=min(SECONDS, settings.seconds)
+                [str(START), "bench.predict_memory", str(asked), str(answer)],
+                seconds=min(SECONDS, settings.seconds),
+                safe_path=True,
             )
         except OSError as error:
             return Profile(arm=arm, reason=f"the project's interpreter cannot be started: {error.strerror}")

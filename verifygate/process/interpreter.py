@@ -1,4 +1,8 @@
-"""Which interpreter runs the audited project's code: the configured one, else the one discovered."""
+"""Which interpreter runs the audited project's code: the configured one, else the one discovered.
+
+A change must not bring the program that judges it. An interpreter in the audited tree is used where it belongs to the
+machine (a virtual environment that git does not keep), or where the policy of the base names it.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,20 @@ from pathlib import Path
 from verifygate.base.errors import UsageError
 from verifygate.config.settings import Settings
 from verifygate.process.subject import discover_interpreter
+from verifygate.sources import git
 
 
-def interpreter_of(settings: Settings) -> Path:
-    """The project's interpreter: the one that is configured, else the one discovered. Raises UsageError."""
-    if not (given := settings.execution.interpreter):
-        return discover_interpreter(settings.root)
+def interpreter_of(settings: Settings, base: str = "") -> Path:
+    """The project's interpreter: the one that is configured, else the one discovered.
+
+    `base` is the commit whose policy is in force. Raises UsageError where there is no such interpreter, or where it is
+    the change's own.
+    """
+    given = settings.execution.interpreter
+    if not given:
+        found = discover_interpreter(settings.root)
+        _refuse_of_change(found, settings, base="")
+        return found
     path = Path(given) if Path(given).is_absolute() else settings.root / given
     if not (path.is_file() and os.access(path, os.X_OK)):
         raise UsageError(
@@ -21,4 +33,46 @@ def interpreter_of(settings: Settings) -> Path:
             where=settings.place("execution", "interpreter"),
             remedy="name the project's Python, for example `.venv/bin/python`",
         )
+    _refuse_of_change(path, settings, base)
     return path
+
+
+def _refuse_of_change(path: Path, settings: Settings, base: str) -> None:
+    """Raise UsageError for an interpreter that came with the audited tree.
+
+    It did where git keeps it, or any part of its environment; without git, where it is a script. One that the policy of
+    the base names may be there, as long as it is as it was.
+    """
+    inside = Path(os.path.normpath(path))
+    if not inside.is_relative_to(settings.root):
+        return
+    name = inside.relative_to(settings.root).as_posix()
+    home = inside.parent.parent
+    environment = [home.relative_to(settings.root).as_posix()] if (home / "pyvenv.cfg").exists() else []
+    kept = git.tracked(settings.root, [name, *environment])
+    if base:
+        if name in git.changed(settings.root, base):
+            raise UsageError(f"`{name}` is not as it was at {base[:12]}", where=_place(settings), remedy=_REMEDY)
+        return
+    if kept:
+        raise UsageError(
+            f"`{name}` came with the audited tree: git keeps `{kept[0]}`", where=_place(settings), remedy=_REMEDY
+        )
+    is_of_tree = inside.resolve().is_relative_to(settings.root.resolve())
+    if is_of_tree and _is_script(inside) and not git.head(settings.root)[0]:
+        raise UsageError(f"`{name}` is a script in the audited tree", where=_place(settings), remedy=_REMEDY)
+
+
+_REMEDY = (
+    "use an interpreter from outside the tree, or an environment that git ignores; one that belongs to the repository "
+    "has to be named in `execution.interpreter` at the base of the change (`--since`)"
+)
+
+
+def _place(settings: Settings) -> str | None:
+    return settings.place("execution", "interpreter") if settings.execution.interpreter else None
+
+
+def _is_script(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"

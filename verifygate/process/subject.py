@@ -41,6 +41,8 @@ ALWAYS = {
     "WANDB_SILENT": "true",
     "NO_COLOR": "1",
 }
+MODULE_PATH = "VERIFYGATE_MODULE_PATH"
+"""What `instrument/start.py` puts in front of the module path; it has this name too."""
 HEAD_BYTES = 2 * 1024
 TAIL_BYTES = 16 * 1024
 GRACE_SECONDS = 3.0
@@ -121,29 +123,40 @@ class Subject:
         stop: threading.Event | None = None,
         limits: Limits = UNLIMITED,
         tell: Callable[[str], object] | None = None,
+        safe_path: bool = False,
+        given: bytes = b"",
     ) -> Completed:
         """Run the interpreter with `argv` in the root (or `cwd`) for at most `seconds`.
 
         `env` adds to the allowed environment; `python_path` goes in front of the root on the module path. Setting
         `stop` from another thread ends the process early, as the time limit would. `tell` gets each line that it
-        writes, on either stream, while it runs.
+        writes, on either stream, while it runs. With `safe_path` nothing of the project is on the module path while
+        the interpreter starts: `instrument/start.py` puts it there, after its own modules are loaded. `given` is what
+        the process reads from its standard input.
         Raises OSError where the interpreter cannot be started.
         """
         command = (str(self.interpreter), *argv)
         inherited = PASSED_ON.union(self.passed_on)
         environment = {name: value for name, value in os.environ.items() if name in inherited} | ALWAYS
-        environment["PYTHONPATH"] = os.pathsep.join(str(path) for path in (*python_path, self.root))
+        module_path = os.pathsep.join(str(path) for path in (*python_path, self.root))
+        environment[MODULE_PATH if safe_path else "PYTHONPATH"] = module_path
         environment[orphans.MARK] = mark = secrets.token_hex(8)
         environment |= env or {}
         started = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="verifygate-") as folder, orphans.fostering():
+        with (
+            tempfile.TemporaryDirectory(prefix="verifygate-") as folder,
+            orphans.fostering(),
+            tempfile.TemporaryFile() as asked,
+        ):
+            asked.write(given)
+            asked.seek(0)
             outputs = Path(folder, "stdout"), Path(folder, "stderr")
             with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
                 child = subprocess.Popen(
                     command,
                     cwd=cwd or self.root,
                     env=environment,
-                    stdin=subprocess.DEVNULL,
+                    stdin=asked if given else subprocess.DEVNULL,
                     stdout=out,
                     stderr=err,
                     start_new_session=True,

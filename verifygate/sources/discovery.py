@@ -9,15 +9,22 @@ from pathlib import Path, PurePosixPath
 
 from verifygate.base.errors import UsageError
 from verifygate.sources.configuration_file import MAX_FILES, SUFFIXES, ConfigurationFile
-from verifygate.sources.file import SourceFile
+from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, SourceFile
 from verifygate.sources.tree import Sources
 
+PYTHON_SUFFIXES = (".py", ".pyw")
+BESIDE_SOURCE = (".ipynb", ".pyc")
+"""Files that may hold a program although they are no Python text."""
+AUDITED = (*PYTHON_SUFFIXES, ".ipynb")
+OUTPUTS = frozenset({"build", "dist"})
 SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist", "__pypackages__"})
-"""Folders of copies and of other people's code; virtual environments are recognised by their pyvenv.cfg."""
+"""Folders of copies and of other people's code; virtual environments are recognised by their pyvenv.cfg.
+
+A `build` or `dist` with Python files of its own is a package that bears the name, and is read."""
 
 
 def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), *, confined: bool = True) -> Sources:
-    """Read every Python file at or below `paths`, which are relative to `root`.
+    """Read every Python file and notebook at or below `paths`, which are relative to `root`.
 
     Folders that hold no project code (hidden ones, environments, build outputs) are skipped; a file named outright is
     read even there, unless `exclude` matches it. With `confined`, a path that resolves outside `root` is refused.
@@ -39,7 +46,11 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
             )
         shut: list[OSError] = []
         beside: list[Path] = []
-        for file in [start] if start.is_file() else walk(start, shut.append, beside):
+        other: list[Path] = []
+        for file in [start] if start.is_file() else walk(start, shut.append, beside, other):
+            if file.suffix in BESIDE_SOURCE:
+                other.append(file)
+                continue
             path = _path_in_reports(file, root, given)
             if path in found or any(fnmatch(path, pattern) for pattern in patterns):
                 continue
@@ -51,6 +62,15 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
                 found[path] = SourceFile(path, file.read_bytes(), os.fspath(file))
             except OSError as error:
                 unreadable.append((path, f"cannot be read: {error.strerror}"))
+        for file in other:
+            path = _path_in_reports(file, root, given)
+            if path in found or not is_encodable(path) or any(fnmatch(path, pattern) for pattern in patterns):
+                continue
+            read = _read_beside_source(file, path)
+            if isinstance(read, SourceFile):
+                found[path] = read
+            elif read:
+                unreadable.append((path, read))
         for file in sorted(beside, key=lambda each: len(each.parts))[: MAX_FILES - len(configuration)]:
             path = _path_in_reports(file, root, given)
             if is_encodable(path) and not any(fnmatch(path, pattern) for pattern in patterns):
@@ -60,6 +80,25 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
         ]
     _resolve_links(found.values())
     return Sources(found.values(), unreadable, configuration.values())
+
+
+def _read_beside_source(file: Path, path: str) -> SourceFile | str | None:
+    """A notebook; or why what may be a program cannot be analysed, where it mentions AMP."""
+    try:
+        if file.suffix == ".ipynb":
+            from verifygate.sources.notebook import read_notebook  # for few projects
+
+            return read_notebook(path, file.read_bytes())
+        if any(file.with_suffix(suffix).exists() for suffix in PYTHON_SUFFIXES) or not file.is_file():
+            return None
+        with file.open("rb") as opened:
+            data = opened.read(MAX_FILE_BYTES)
+        return _BYTECODE if AMP_WORDS.found_in(data) or b"scaler" in data else None  # names stand apart there
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+_BYTECODE = "is bytecode without its source, which Python imports all the same"
 
 
 def _resolve_links(files: Iterable[SourceFile]) -> None:
@@ -80,13 +119,20 @@ def is_encodable(path: str) -> bool:
 
 
 def walk(
-    folder: Path, on_error: Callable[[OSError], object] | None = None, beside: list[Path] | None = None
+    folder: Path,
+    on_error: Callable[[OSError], object] | None = None,
+    beside: list[Path] | None = None,
+    other: list[Path] | None = None,
+    top: Path | None = None,
 ) -> Iterator[Path]:
-    """Yield the `*.py` files below a folder in a stable order; links to folders are not followed.
+    """Yield the Python files below a folder in a stable order.
 
-    `on_error` is called with the error of each folder that cannot be listed. `beside` gets the files that may configure
-    a program.
+    Links to folders are followed only where they lead to a folder of the same tree that is skipped otherwise: a
+    package may be a link to a hidden folder. `on_error` is called with the error of each folder that cannot be listed.
+    `beside` gets the files that may configure a program, `other` those that may hold one and are no Python text. `top`
+    is the folder that the walk began with.
     """
+    top = folder if top is None else top
     try:
         with os.scandir(folder) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
@@ -95,29 +141,69 @@ def walk(
             on_error(error)
         return
     for entry in entries:
-        if entry.name.endswith(".py"):
+        if entry.name.endswith(PYTHON_SUFFIXES):
             file = folder / entry.name
             if entry.is_file(follow_symlinks=False) or file.is_file():  # the entry raises for a link to itself
                 yield file
+        elif other is not None and entry.name.endswith(BESIDE_SOURCE):
+            if folder.name != "__pycache__":
+                other.append(folder / entry.name)
         elif beside is not None and entry.name.endswith(SUFFIXES) and not entry.name.startswith("."):
             beside.append(folder / entry.name)
     for entry in entries:
-        if entry.is_dir(follow_symlinks=False) and not _is_skipped(folder, entry.name):
-            yield from walk(folder / entry.name, on_error, beside)
+        if entry.is_dir(follow_symlinks=False):
+            follow = not _is_skipped(folder, entry.name)
+        else:
+            follow = entry.is_symlink() and _is_as_it_lies(folder, top) and _leads_to_skipped(folder / entry.name, top)
+        if follow:
+            yield from walk(folder / entry.name, on_error, beside, other, top)
 
 
 def is_walked(root: Path, path: str, exclude: Iterable[str] = ()) -> bool:
     """Whether `read_sources` of the whole root would read a Python file at this path, whether or not it is there."""
     parts = PurePosixPath(path).parts
-    if not path.endswith(".py") or not is_encodable(path) or any(fnmatch(path, pattern) for pattern in exclude):
+    if not path.endswith(AUDITED) or not is_encodable(path) or any(fnmatch(path, pattern) for pattern in exclude):
         return False
     return not any(_is_skipped(root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts[:-1]))
 
 
 def _is_skipped(parent: Path, name: str) -> bool:
-    if name.startswith(".") or name in SKIPPED_FOLDERS:
-        return True
-    return (parent / name / "pyvenv.cfg").exists()
+    if name in OUTPUTS:
+        return not _holds_python(parent / name)
+    return name.startswith(".") or name in SKIPPED_FOLDERS or _is_environment(parent / name)
+
+
+def _holds_python(folder: Path) -> bool:
+    try:
+        with os.scandir(folder) as listed:
+            return any(entry.name.endswith(PYTHON_SUFFIXES) for entry in listed)
+    except OSError:
+        return False
+
+
+def _is_environment(folder: Path) -> bool:
+    """Whether it is a virtual environment: an empty `pyvenv.cfg` makes none."""
+    try:
+        return b"home" in (folder / "pyvenv.cfg").read_bytes()
+    except OSError:
+        return False
+
+
+def _is_as_it_lies(folder: Path, top: Path) -> bool:
+    """Whether no link was followed on the way to a folder: within one that was, none is."""
+    return os.path.realpath(folder) == os.path.normpath(os.path.join(os.path.realpath(top), folder.relative_to(top)))  # noqa: PTH118
+
+
+def _leads_to_skipped(link: Path, top: Path) -> bool:
+    """Whether a link leads to a folder of the tree that is skipped where it lies, and is no environment."""
+    target, home = os.path.realpath(link), os.path.realpath(top)
+    if not target.startswith(f"{home}{os.sep}") or not os.path.isdir(target):  # noqa: PTH112 - asked of every link
+        return False
+    parts = Path(target).relative_to(home).parts
+    above = [Path(home, *parts[:depth]) for depth in range(len(parts))]
+    if "site-packages" in parts or any(map(_is_environment, [*above[1:], Path(target)])):
+        return False
+    return any(_is_skipped(folder, name) for folder, name in zip(above, parts, strict=True))
 
 
 def _path_in_reports(file: Path, root: Path, given: str) -> str:

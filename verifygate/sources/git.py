@@ -140,8 +140,19 @@ def files_at(
         if header[-1] == b"missing":
             continue
         size = int(header[2])
-        yield SourceFile(path, data[position : position + size])
+        file = _source(path, data[position : position + size])
+        if file is not None:
+            yield file
         position += size + 1
+
+
+def _source(path: str, data: bytes) -> SourceFile | None:
+    if not path.endswith(".ipynb"):
+        return SourceFile(path, data)
+    from verifygate.sources.notebook import read_notebook  # for few projects
+
+    read = read_notebook(path, data)
+    return read if isinstance(read, SourceFile) else None
 
 
 def configuration_at(folder: Path, commit: str) -> Iterator[ConfigurationFile]:
@@ -181,6 +192,12 @@ def ignored(folder: Path) -> tuple[str, ...]:
     listed = _git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard")
     names = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
     return tuple(sorted(name for name in names if name))
+
+
+def tracked(folder: Path, paths: Sequence[str]) -> tuple[str, ...]:
+    """Files at or below paths that git keeps, relative to the folder; none outside a repository."""
+    listed = (_git(folder, "ls-files", "-z", "--", *paths) or b"").decode("utf-8", "surrogateescape")
+    return tuple(sorted(name for name in listed.split("\0") if name))
 
 
 def _git(folder: Path, *arguments: str, given: bytes = b"") -> bytes | None:

@@ -33,6 +33,7 @@ from verifygate.protocol import Violation
 from verifygate.rule_codes import SecurityRisk, SuppressionProblem
 from verifygate.sources import suppressions
 from verifygate.sources.file import SourceUnreadableError
+from verifygate.sources.notebook import NotebookFile
 from verifygate.sources.tree import Sources
 from verifygate.static.analysis import Analysis
 from verifygate.static.causes import agreeing, one_per_cause
@@ -45,6 +46,7 @@ from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Program
+from verifygate.static.syntax.evaluated_text import text_that_is_run
 from verifygate.static.syntax.parser import BrokenError, UnparsableError
 
 if TYPE_CHECKING:
@@ -251,6 +253,7 @@ def _findings(
         identity = fingerprints.next(rule.code, known_as.get(path, path), symbol, text)
         if match.cause is not None:
             causes[identity] = match.cause
+        file = sources.get(path)
         yield Finding(
             rule=rule.code,
             name=rule.name,
@@ -260,7 +263,7 @@ def _findings(
             end_line=place.end_line,
             severity=match.severity or rule.severity,
             certainty=Certainty.CERTAIN if match.certain else Certainty.LIKELY,
-            message=match.message,
+            message=f"{file.place(place.line)}: {match.message}" if isinstance(file, NotebookFile) else match.message,
             fingerprint=identity,
             remedy=match.remedy or rule.remedy,
             steps=tuple(
@@ -272,7 +275,7 @@ def _findings(
                 Place(path=each.path, line=each.line, end_line=each.end_line, text=sources.line(each.path, each.line))
                 for each in match.places
             ),
-            beside_amp=(file := sources.get(path)) is not None and not file.mentions_amp,
+            beside_amp=file is not None and not file.mentions_amp,
             snippet=sources.line(path, place.line),
             symbol=symbol,
             witnesses=(rule.witnesses[0],),
@@ -397,6 +400,9 @@ def _not_analysed(sources: Sources, analysis: Analysis) -> Iterable[NotAnalysed]
         except (UnparsableError, SourceUnreadableError) as error:
             reasons.setdefault(file.path, str(error))
             broken |= {file.path} if isinstance(error, BrokenError) else set()
+    for file in sources:
+        if file.mentions_amp and not file.is_test and file.path not in reasons and (reason := text_that_is_run(file)):
+            reasons[file.path] = reason
     others = bool(broken) and any(file.mentions_amp for file in sources if file.path not in reasons)
     for path, reason in sorted(reasons.items()):
         found = sources.get(path)

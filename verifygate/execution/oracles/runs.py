@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from verifygate.execution.instruments import PACKAGE, TOLD, assemble, read_told
+from verifygate.execution.instruments import TOLD, assemble, read_told
 from verifygate.process.subject import Subject
 
 START_SECONDS = 120.0
@@ -121,7 +121,7 @@ def run_jobs(subject: Subject, jobs: Sequence[Job], folder: Path, *, parallel: i
 
 
 def _run_forked(subject: Subject, jobs: Sequence[Job], folder: Path, parallel: int) -> list[Seen]:
-    code = assemble(folder / "code").parent.parent
+    start = assemble(folder / "code")
     asked: list[dict[str, Any]] = []
     ports = _free_ports(len(jobs))
     written = []
@@ -145,7 +145,7 @@ def _run_forked(subject: Subject, jobs: Sequence[Job], folder: Path, parallel: i
     orders = folder / "orders.json"
     orders.write_text(json.dumps({"parallel": parallel, "preload": preload, "jobs": asked}), encoding="utf-8")
     limit = START_SECONDS + sum(job.seconds for job in jobs) / parallel
-    subject.run(["-m", f"{PACKAGE}.oracle.fork_server", str(orders)], seconds=limit, python_path=[code])
+    subject.run([str(start), "oracle.fork_server", str(orders)], seconds=limit, safe_path=True)
     return [Seen(read_told(path), path.parent) for path in written]
 
 

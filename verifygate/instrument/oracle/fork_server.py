@@ -1,6 +1,6 @@
 """Run many short runs of the project from one process: torch is imported once, and each run is a fork of that.
 
-Usage: python -m verifygate_instruments.oracle.fork_server ORDERS.json. The orders are one object: `parallel`,
+Usage: python start.py oracle.fork_server ORDERS.json. The orders are one object: `parallel`,
 `preload` (modules that every run needs) and `jobs`. A job has `command` and `instruments` as launch.py has them, the
 `folder` in which its `told.jsonl` will be, the `root` to run in, `seconds`, and `env`. All forks begin with the same
 random state.
@@ -17,6 +17,7 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,9 @@ POLL_SECONDS = 0.01
 SEED = 20260101
 
 
-def main(orders_path: str) -> None:
+def main(arguments: Sequence[str]) -> int:
     """Run every job, `parallel` at a time."""
-    orders = json.loads(Path(orders_path).read_text(encoding="utf-8"))
+    orders = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     prepare(orders["preload"])
     waiting = list(reversed(orders["jobs"]))
     running: dict[int, tuple[dict[str, Any], float]] = {}
@@ -42,6 +43,7 @@ def main(orders_path: str) -> None:
                 _child(job)
             running[child] = (job, time.monotonic() + job["seconds"])
         _reap(running)
+    return 0
 
 
 def prepare(preload: list[str]) -> None:
@@ -100,7 +102,3 @@ def _child(job: dict[str, Any]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if 0 <= code < 256 else 1)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,12 +1,16 @@
 """A pytest plugin that tells the gate, line by line, what the project's test run really does.
 
-It runs inside the project's interpreter, loaded with `-p` before any conftest. Each line it writes is the run's
-nonce, a space and one JSON object, written at once and unbuffered, so a run that dies has still told everything up
-to its death. The gate reads this file and never pytest's own output, which anybody can print.
+It runs inside the project's interpreter, loaded with `-p` before any conftest. Each line it writes is a digest, a space
+and one JSON object, written at once and unbuffered, so a run that dies has still told everything up to its death. The
+digest is that of all lines so far, keyed with a secret of this run: a line that is added, changed or taken out by
+anybody else shows. The gate reads this file and never pytest's own output, which anybody can print.
+
+PYTEST_DONT_REWRITE: it is loaded before pytest rewrites anything.
 """
 
 from __future__ import annotations
 
+import builtins
 import faulthandler
 import json
 import os
@@ -15,7 +19,8 @@ import sys
 import threading
 import time
 import unittest
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
 from pathlib import Path
 from time import monotonic as clock  # bound here, before any code of the project can put another in its place
 from types import SimpleNamespace
@@ -24,13 +29,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.runner import runtestprotocol
 
+from . import asserts
 from .calls import Calls, between
 
 if TYPE_CHECKING:
     import coverage
 
-VARIABLE = "VERIFYGATE_STREAM"
 CANARY = "verifygate-canary"
+PUT_ASIDE = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
+"""What puts a test aside, bound here before any code of the project can put failures among them."""
 TRACE_ENTRIES = 60
 MESSAGE_CHARACTERS = 2000
 
@@ -38,16 +45,17 @@ MESSAGE_CHARACTERS = 2000
 class Stream:
     """The open file that events go to. A process forked by a test inherits it, and stays silent."""
 
-    def __init__(self, path: str, nonce: str) -> None:
+    def __init__(self, path: str, key: str) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        self._nonce = nonce
+        self._running = blake2b(key=bytes.fromhex(key), digest_size=16)
         self._owner = os.getpid()
 
     def tell(self, event: str, **fields: object) -> None:
         """Write one event, whole and at once."""
         if os.getpid() == self._owner:
-            line = f"{self._nonce} {json.dumps({'event': event, **fields}, default=str)}\n"
-            os.write(self._descriptor, line.encode("ascii"))
+            line = f"{json.dumps({'event': event, **fields}, default=str)}\n".encode("ascii")
+            self._running.update(line)
+            os.write(self._descriptor, self._running.hexdigest().encode("ascii") + b" " + line)
 
 
 class Attribution:
@@ -125,24 +133,17 @@ class Clock:
             faulthandler.cancel_dump_traceback_later()
 
 
-class CanaryError(AssertionError):
-    """The failure that a canary is made to have."""
-
-
 class Canary(pytest.Item):
     """A test that must fail, in a folder of the project's tests, so that the folder's conftest hooks apply to it.
 
-    It has what pytest's own hook for calling a test function reads, and no fixtures. It is run outside the session:
-    it is in no count, no exit status and no output.
+    What it runs is an assert that was rewritten as the tests' own are. It has what pytest's own hook for calling a test
+    function reads, and no fixtures. It is run outside the session: it is in no count, no exit status and no output.
     """
 
+    obj: Callable[[], None]
     funcargs: dict[str, object] = {}
     fixturenames: tuple[str, ...] = ()
     _fixtureinfo = SimpleNamespace(argnames=())
-
-    @staticmethod
-    def obj() -> None:
-        raise CanaryError("this must be reported as a failure")
 
     def runtest(self) -> None:
         self.ihook.pytest_pyfunc_call(pyfuncitem=self)
@@ -164,6 +165,8 @@ class Witness:
         self._raised: dict[tuple[str, str], dict[str, object]] = {}
         self._calls = Calls(_describe_value)
         self._between: list[str] = []
+        self._marked = True
+        self._swapped = False
         self._found: list[str] = []
         """Ids in the order in which pytest met the tests, before any hook could choose among them."""
         self._deselected: set[str] = set()
@@ -220,8 +223,12 @@ class Witness:
             return
         files = {item.path.parent: item.path for item in session.items}  # pytest takes the hooks of a file that exists
         for folder, file in sorted(files.items()):
-            if self._survives(Canary.from_parent(session, name=CANARY, path=file)):
+            canary = Canary.from_parent(session, name=CANARY, path=file)
+            canary.obj = asserts.rewritten(session.config)
+            if self._survives(canary):
                 self.stream.tell("canary", folder=str(folder))
+        if blunted := [item.nodeid for item in session.items if asserts.lost(item)]:
+            self.stream.tell("blunted", ids=blunted)
 
     def _survives(self, canary: Canary) -> bool:
         """Whether its call was made, and nothing reported a failure."""
@@ -254,6 +261,10 @@ class Witness:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
         raised = call.excinfo  # the truth, before another hook can bend the report
+        self._marked = _is_marked(item)
+        if builtins.AssertionError is not asserts.REAL and not self._swapped:
+            self._swapped = True
+            self.stream.tell("canary", folder="every folder: `AssertionError` is another class")
         yield
         raised = raised or call.excinfo  # unittest's failures are only put here by pytest's own hook
         self._between = between(item)
@@ -268,6 +279,8 @@ class Witness:
         told = self._calls.take(report.nodeid, when) | self._raised.pop((report.nodeid, when), {})
         if report.passed and (told.get("failure") or told.get("called") is False):
             told["between"] = self._between
+        if getattr(report, "wasxfail", None) is not None:
+            told["marked"] = self._marked
         if report.skipped and not told.get("failure"):
             reason, path, line = _skip(report.longrepr)
             told |= {"message": reason, "trace": [[path, line]]}
@@ -335,13 +348,20 @@ def _item(item: pytest.Item) -> dict[str, object]:
     return {"id": item.nodeid, "path": str(item.path), "line": 0 if line is None else line + 1, "requirements": marks}
 
 
+def _is_marked(item: pytest.Item) -> bool:
+    """Whether something marks a test as one that is expected to fail."""
+    owners = (getattr(item, "obj", None), getattr(item, "cls", None))
+    of_unittest = any(getattr(owner, "__unittest_expecting_failure__", False) for owner in owners)
+    return of_unittest or any(item.iter_markers("xfail"))
+
+
 def _describe(excinfo: pytest.ExceptionInfo[BaseException]) -> dict[str, object]:
     """The error in one line, every place it came through, and whether it is a failure at all."""
     return _describe_value(excinfo.value)
 
 
 def _describe_value(value: BaseException) -> dict[str, object]:
-    failure = not isinstance(value, (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest))
+    failure = not isinstance(value, PUT_ASIDE)
     if isinstance(value, pytest.Collector.CollectError) and value.__cause__ is not None:
         value = value.__cause__  # pytest wraps what a module raised while it was imported
     return {"failure": failure, "message": _message(value), "trace": _trace(value)}
@@ -388,16 +408,13 @@ def _skip(longrepr: object) -> tuple[str, str, int]:
     return "", "", 0
 
 
-def _open() -> Witness | None:
-    """Take the instructions out of the environment, so that neither the tests nor their children see them."""
-    instructions = os.environ.pop(VARIABLE, "")
-    if not instructions:
-        return None
-    given = json.loads(instructions)
-    stream = Stream(given["stream"], given["nonce"])
+def begin(given: dict[str, Any]) -> None:
+    """Open the stream and watch, as the gate asks. The key stays in no object that Python can show."""
+    global _witness
+    stream = Stream(given["stream"], given.pop("key"))
     stream.tell("loaded", pytest=pytest.__version__)
     attribution = Attribution(given["files"], given["data"]) if given["files"] else None
-    return Witness(stream, attribution, given)
+    _witness = Witness(stream, attribution, given)
 
 
 def _tell_conftest(stream: Stream, error: BaseException) -> None:
@@ -406,7 +423,7 @@ def _tell_conftest(stream: Stream, error: BaseException) -> None:
     stream.tell("not-collected", id=str(getattr(error, "path", "conftest.py")), outcome="error", **told)
 
 
-_witness = _open()
+_witness: Witness | None = None
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -1,0 +1,109 @@
+"""What a change does to the tests of its base: to the settings that collect them, and to the tests themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from verifygate.cli import main
+
+RUN = ["run", "--since", "main", "--stage", "execution"]
+TESTS = """\
+import train
+
+
+def test_step():
+    assert train.STEP == 1
+    assert train.STEP > 0
+
+
+def test_other():
+    assert train.STEP
+"""
+STEP = TESTS[TESTS.index("def test_step") : TESTS.index("\n\ndef test_other")]
+
+
+@pytest.fixture
+def tested(repository: Any) -> Any:
+    """A repository with tests, and a change of it."""
+    repository.git("rm", "-q", "old.py")
+    repository.write("verifygate.toml", "[execution]\nrecorder = false\ncoverage = false\n")
+    repository.write("tests/test_train.py", TESTS)
+    repository.write("pytest.ini", "[pytest]\npythonpath = .\n")
+    repository.commit(train__py="import torch\n\nSTEP = 1\n")
+    repository.git("checkout", "-qb", "change")
+    return repository
+
+
+def collected(repository: Any) -> dict[str, Any]:
+    found = (check for stage in repository.report["stages"] for check in stage["checks"])
+    return next(check for check in found if check["id"] == "execution.tests-collected")
+
+
+@pytest.mark.slow
+def test_settings_that_collect_tests_are_those_of_the_base(tested: Any) -> None:
+    """The change hides what it breaks; the base's settings still collect it, and the difference is told."""
+    tested.write("train.py", "import torch\n\nSTEP = 3\n")
+    tested.write("pytest.ini", "[pytest]\npythonpath = .\npython_functions = test_other\n")
+    tested.commit()
+
+    assert main(RUN) == 1
+    assert "tests/test_train.py::test_step" in tested.page
+    differences = tested.report["policy_origin"]["differences"]
+    assert [each["key"] for each in differences] == ["pytest: python_functions"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("now", "said", "blocks"),
+    [
+        (TESTS.replace(STEP, ""), "test_step (was there at", True),
+        (TESTS.replace(STEP, STEP.replace("assert train.STEP == 1", "pass").replace("assert train.STEP > 0", "pass")),
+         "has 0 asserts, and had 2 at", True),
+        (TESTS.replace("    assert train.STEP == 1\n", ""), "has 1 assert, and had 2 at", False),
+        (TESTS.replace("test_step", "test_the_step"), "", False),
+        (TESTS + "\n\ndef test_more():\n    assert 1\n", "", False),
+    ],
+    ids=["gone", "emptied", "weaker", "renamed", "added"],
+)  # fmt: skip
+def test_a_test_that_a_change_takes_away(tested: Any, now: str, said: str, blocks: bool) -> None:
+    tested.write("tests/test_train.py", now)
+    tested.commit()
+
+    assert main(RUN) == int(blocks)
+    found = collected(tested)
+    assert (said in found["actual"], found["required"] and found["status"] != "PASS") == (True, blocks)
+    assert (found["status"] == "PASS") is not bool(said)
+
+
+@pytest.mark.slow
+def test_a_test_that_moves_or_goes_with_its_subject_is_no_loss(tested: Any) -> None:
+    tested.git("checkout", "-q", "main")
+    tested.write("helper.py", "ONE = 1\n")
+    tested.write("tests/test_helper.py", "import helper\n\n\ndef test_one():\n    assert helper.ONE\n")
+    tested.commit()
+    tested.git("checkout", "-qB", "change")
+    tested.git("rm", "-q", "helper.py", "tests/test_helper.py", "tests/test_train.py")
+    tested.write("tests/test_step.py", TESTS)
+    tested.commit()
+
+    assert main(RUN) == 0
+    assert not collected(tested)["required"] or collected(tested)["status"] == "PASS"
+
+
+@pytest.mark.slow
+def test_what_was_hidden_before_does_not_block_a_change(tested: Any) -> None:
+    tested.git("checkout", "-q", "main")
+    tested.write("conftest.py", "collect_ignore_glob = ['tests/test_old*.py']\n")
+    tested.write("tests/test_old.py", "def test_old():\n    assert 0\n")
+    tested.commit()
+    tested.git("checkout", "-qB", "change")
+    tested.write("train.py", "import torch\n\nSTEP = 1  # a note\n")
+    tested.commit()
+
+    assert main(RUN) == 0
+    assert "tests/test_old.py" in collected(tested)["actual"]
+    tested.write("tests/test_older.py", "def test_older():\n    assert 0\n")
+    assert main(RUN) == 1
+    assert collected(tested)["actual"].startswith("1 hidden: tests/test_older.py ")

@@ -1,0 +1,136 @@
+"""`execution.tests-collected`: what the source holds of tests is what ran; and a change took none of it away.
+
+The question is asked of the source and of the run's own account, so what the project's settings, conftests and plugins
+do to the collection shows. Of a change (`--since`) the tests of its base are asked for as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+from verifygate.base.counts import counted
+from verifygate.execution.collected_tests import PytestConfig, is_test
+from verifygate.execution.hidden_tests import Missing, Suite, hooks_of
+from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
+from verifygate.execution.tests_in_source import SourceTests, read_tests
+from verifygate.model import Check, Evidence, EvidenceClass, Status
+from verifygate.sources import git
+
+ID = "execution.tests-collected"
+SHOWN = 5
+REMEDY = (
+    "let these tests be collected and run; if they need not, name them in `execution.uncollected`, or waive `"
+    + ID
+    + "`"
+)
+
+
+def tests_collected(suite: Suite, account: Account, accepted: Iterable[str], since: str) -> Check:
+    """The check. `accepted` are the patterns of tests that need not run.
+
+    With `since`, what was hidden before the change does not block, and what the change took away does.
+    """
+    patterns = tuple(accepted)
+    found = suite.missing(account.record, account.judged)
+    missing = [each for each in found if not _is_accepted(each, patterns)]
+    blocking = [each for each in missing if each.hidden and not (since and _stood(each, suite, since))]
+    lost = [each for each in _lost(suite, since) if not _is_accepted(each, patterns)] if since else []
+    blocking += [each for each in lost if each.hidden]
+    others = [each for each in [*missing, *lost] if each not in blocking]
+    known = account.record.items is not None
+    status = Status.PARTIAL if blocking or others else Status.PASS if known else Status.NOT_MEASURED
+    parts = [_told(blocking, "hidden")] if blocking else []
+    parts += [_told(others, "not among the tests that ran, or weaker")] if others else []
+    if accepted_here := len(found) - len(missing):
+        parts.append(f"{accepted_here} accepted by `execution.uncollected`")
+    total = sum(len(file.tests) for file in suite.files.values())
+    return Check(
+        id=ID,
+        title="Every test in the source is collected, and none was emptied",
+        status=status,
+        required=bool(blocking),
+        expected="each test function that stands in the source is among the tests of the run",
+        actual="; ".join(parts) or (f"all {total} in the source" if known else "the run did not come to collect them"),
+        evidence=tuple(_evidence([*blocking, *others])),
+        remedy=REMEDY if blocking or others else "",
+    )
+
+
+def _stood(each: Missing, suite: Suite, since: str) -> bool:
+    """Whether what hides a test hid it before the change: the same settings, the same hooks, the same file."""
+    if each.by == suite.config.file:
+        return suite.settled and git.file_at(suite.root, since, each.path) is not None
+    before, by = (git.file_at(suite.root, since, path) for path in (each.path, each.by))
+    if before is None or by is None:
+        return False
+    if each.by != each.path:
+        return hooks_of(by) == hooks_of((suite.root / each.by).read_bytes())
+    read = read_tests(each.path, before)
+    mine = [test for test in read.tests if not each.name or test.name == each.name] if read is not None else []
+    return bool(mine) and all(test.switched_off or test.emptied for test in mine)
+
+
+def _told(found: list[Missing], word: str) -> str:
+    shown = ", ".join(f"{each.id} ({each.why})" for each in found[:SHOWN])
+    return f"{len(found)} {word}: {shown}" + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
+
+
+def _evidence(found: Iterable[Missing]) -> Iterator[Evidence]:
+    for number, each in enumerate(list(found)[:EVIDENCE_LIMIT], 1):
+        yield Evidence(
+            id=f"E-{ID}-{number}",
+            kind=EvidenceClass.STATIC,
+            summary=f"{each.id}: {each.why}",
+            path=each.path or None,
+            line=each.line or None,
+        )
+
+
+def _is_accepted(each: Missing, patterns: Iterable[str]) -> bool:
+    return any(fnmatch(each.path, pattern) or fnmatch(each.id, pattern) for pattern in patterns)
+
+
+def _lost(suite: Suite, since: str) -> Iterator[Missing]:
+    """Tests of the base that are gone, or assert less than they did.
+
+    One that was moved or renamed is found by its name or its body. One whose subject is gone as well went with it.
+    """
+    now = {file.path: file for file in suite.files.values()}
+    names = {test.function for file in now.values() for test in file.tests}
+    shapes = {test.shape for file in now.values() for test in file.tests}
+    renamed = git.renames(suite.root, since)
+    sources = {file.path: file.data for file in git.files_at(suite.root, since)}
+    gone = {path for path in sources if not (suite.root / path).exists() and path not in renamed}
+    for path, data in sorted(sources.items()):
+        if not (is_test(Path(path)) and _is_collected(path, suite.config, suite)):
+            continue
+        before = read_tests(path, data)
+        here = now.get(renamed.get(path, path))
+        if before is None or (here is None and (suite.root / renamed.get(path, path)).exists()):
+            continue  # it is there, and cannot be read, or holds no test any more by another way that is told
+        present = {test.name: test for test in here.tests} if here is not None else {}
+        for test in before.tests:
+            if (after := present.get(test.name)) is None:
+                if test.function not in names and test.shape not in shapes:
+                    why = f"was there at {since[:12]} and is gone"
+                    yield Missing(path, 0, test.name, why, path, test.sure and not _subject_is_gone(before, gone))
+            elif after.asserts < test.asserts and after.shape != test.shape:
+                why = f"has {counted(after.asserts, 'assert')}, and had {test.asserts} at {since[:12]}"
+                yield Missing(here.path if here else path, after.line, test.name, why, path, after.asserts == 0)
+
+
+def _is_collected(path: str, config: PytestConfig, suite: Suite) -> bool:
+    """Whether the run would have asked for a file at this path."""
+    folders, name = path.split("/")[:-1], path.rpartition("/")[2]
+    if any(fnmatch(folder, pattern) for folder in folders for pattern in config.norecursedirs):
+        return False
+    below = any(choice == "." or path == choice or path.startswith(f"{choice}/") for choice in suite.chosen)
+    return below and any(fnmatch(name, pattern) for pattern in config.python_files)
+
+
+def _subject_is_gone(tests: SourceTests, gone: Iterable[str]) -> bool:
+    """Whether a module that these tests import is gone as well."""
+    modules = {path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in gone}
+    return any(name == module or module.endswith(f".{name}") for name in tests.imports for module in modules)

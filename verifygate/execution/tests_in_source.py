@@ -1,0 +1,208 @@
+"""The tests that stand in a project's source, read without running any of it.
+
+What pytest collects depends on settings, conftests and plugins, so it says little about what was there to collect. A
+test here is what pytest's own defaults call one: a function `test_...` at the top of a file, or a method of a class
+`Test...` or of a `TestCase`. Definitions under a condition are left out: whether they exist depends on the machine.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+KNOWN_DECORATORS = (
+    "pytest.mark.",
+    "mark.",
+    "mock.patch",
+    "patch",
+    "torch.no_grad",
+    "torch.inference_mode",
+    "given",
+    "settings",
+    "hypothesis.",
+    "unittest.",
+    "staticmethod",
+    "parametrize",
+    "pytest_asyncio.",
+)
+"""Beginnings of decorators that leave a test a test."""
+RAISING = ("pytest.raises", "raises", "pytest.warns", "pytest.fail")
+
+
+@dataclass(frozen=True)
+class SourceTest:
+    """One test function or method."""
+
+    name: str
+    """As in pytest's id behind the file: `TestStep::test_scales`."""
+    line: int
+    asserts: int
+    """Assert statements that can fail, and calls that assert (`assert_close`, `self.assertEqual`, `pytest.raises`)."""
+    shape: str
+    """A digest of its body: a test that was only moved or renamed keeps it."""
+    sure: bool = True
+    """Whether pytest surely takes it for a test; a decorator of the project's own may turn it into something else."""
+    switched_off: str = ""
+    """What in this file takes it away: `__test__ = False of TestStep`; empty for nothing."""
+    emptied: str = ""
+    """The parameters that are an empty list or tuple as written; empty where there are none."""
+
+    @property
+    def function(self) -> str:
+        return self.name.rpartition("::")[2]
+
+
+@dataclass(frozen=True)
+class SourceTests:
+    """The tests of one file."""
+
+    path: str
+    tests: tuple[SourceTest, ...]
+    imports: frozenset[str] = frozenset()
+    """Modules and names that it imports: `train`, `train.step`."""
+    bases: frozenset[str] = frozenset()
+    """Names of classes that its classes inherit."""
+    text: str = ""
+
+
+def read_tests(path: str, data: bytes) -> SourceTests | None:
+    """The tests of a file; None where it is not readable Python, which the static stage reports."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    taken = _taken_away(tree.body)
+    empty = _empty_constants(tree)
+    off = "__test__ = False" if _is_off(tree.body) else ""
+    tests = {test.name: test for test in _of_body(tree.body, "", off, taken, empty)}  # of two, the later one counts
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    return SourceTests(
+        path,
+        tuple(tests.values()),
+        frozenset(_imports(tree)),
+        frozenset(_dotted(base).rpartition(".")[2] for node in classes for base in node.bases),
+        data.decode("utf-8", "replace"),
+    )
+
+
+def _of_body(
+    body: Iterable[ast.stmt], prefix: str, off: str, taken: frozenset[str], empty: frozenset[str]
+) -> Iterator[SourceTest]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _of_class(node, prefix, off, empty)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            decorators = [_dotted(each) for each in node.decorator_list]
+            if any(name.endswith("fixture") for name in decorators):
+                continue
+            yield SourceTest(
+                prefix + node.name,
+                node.lineno,
+                sum(map(_asserts, ast.walk(node))),
+                _shape(node),
+                all(name.startswith(KNOWN_DECORATORS) for name in decorators),
+                off or (f"`{node.name}` is deleted or bound again" if node.name in taken else ""),
+                _emptied(node, empty),
+            )
+
+
+def _of_class(node: ast.ClassDef, prefix: str, off: str, empty: frozenset[str]) -> Iterator[SourceTest]:
+    bases = [_dotted(base).rpartition(".")[2] for base in node.bases]
+    of_unittest = any(base.endswith("TestCase") for base in bases)
+    if not (of_unittest or node.name.startswith("Test")):
+        return
+    own = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+    plain = all(base == "object" or base.startswith("Test") or base.endswith("TestCase") for base in bases)
+    sure = plain and not node.keywords and (of_unittest or not own & {"__init__", "__new__"})
+    switched = off or (f"__test__ = False of {node.name}" if _is_off(node.body) else "")
+    for test in _of_body(node.body, f"{prefix}{node.name}::", switched, _taken_away(node.body), empty):
+        yield test if sure else SourceTest(**(vars(test) | {"sure": False}))
+
+
+def _is_off(body: Iterable[ast.stmt]) -> bool:
+    return any(
+        isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == "__test__" for target in node.targets)
+        and isinstance(node.value, ast.Constant)
+        and not node.value.value
+        for node in body
+    )
+
+
+def _taken_away(body: Iterable[ast.stmt]) -> frozenset[str]:
+    """Names that the body deletes or binds again."""
+    found: set[str] = set()
+    for node in body:
+        targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else ()
+        found |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return frozenset(found)
+
+
+def _empty_constants(tree: ast.Module) -> frozenset[str]:
+    """Names bound once, to an empty list or tuple as written, that nothing else in the file touches but by reading."""
+    bound: dict[str, int] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound[node.id] = bound.get(node.id, 0) + 1
+        elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.value, ast.Name):
+            bound[node.value.id] = 2  # `CASES.append(...)`
+    return frozenset(
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and _is_empty(node.value, frozenset())
+        for target in node.targets
+        if isinstance(target, ast.Name) and bound[target.id] == 1
+    )
+
+
+def _is_empty(node: ast.expr, empty: frozenset[str]) -> bool:
+    if isinstance(node, ast.List | ast.Tuple):
+        return not node.elts
+    return isinstance(node, ast.Name) and node.id in empty
+
+
+def _emptied(node: ast.FunctionDef | ast.AsyncFunctionDef, empty: frozenset[str]) -> str:
+    for each in node.decorator_list:
+        if isinstance(each, ast.Call) and _dotted(each).endswith("mark.parametrize"):
+            values = [*each.args[1:2], *(word.value for word in each.keywords if word.arg == "argvalues")]
+            if values and _is_empty(values[0], empty):
+                return ast.unparse(each.args[0]) if each.args else "its parameters"
+    return ""
+
+
+def _asserts(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return not (isinstance(node.test, ast.Constant) and node.test.value)
+    if isinstance(node, ast.Call):
+        name = _dotted(node)
+        return name in RAISING or name.rpartition(".")[2].startswith(("assert", "check", "expect"))
+    return False
+
+
+def _shape(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    text = ast.dump(ast.Module([*node.body, ast.Expr(node.args)], []))  # type: ignore[arg-type] # only its text counts
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield module
+            yield from (f"{module}.{each.name}" for each in node.names)
+
+
+def _dotted(node: ast.expr) -> str:
+    """`pytest.mark.parametrize` of a name, an attribute, or a call of one; empty for anything else."""
+    if isinstance(node, ast.Call):
+        return _dotted(node.func)
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""

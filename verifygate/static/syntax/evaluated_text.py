@@ -1,0 +1,45 @@
+"""Program text that a program runs by itself: what `exec`, `eval` and `compile` are given as a string."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from verifygate.sources.file import AMP_WORDS, SourceFile, SourceUnreadableError
+
+RUNNERS = ("exec", "eval", "compile")
+
+
+def text_that_is_run(file: SourceFile) -> str:
+    """Why a file is not analysed as a whole: it runs a text that mentions AMP; empty where it does not.
+
+    The text is one that stands in the file: written in the call, or bound to the name that the call is given.
+    """
+    if not any(b"%b(" % word.encode() in file.data for word in RUNNERS):
+        return ""
+    try:
+        tree = ast.parse(file.text)
+    except (SourceUnreadableError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    texts = {name: node.value for node in ast.walk(tree) if isinstance(node, ast.Assign) for name in _names(node)}
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RUNNERS):
+            continue
+        for word in node.args[:1]:
+            said = "".join(_strings(word, texts))
+            if AMP_WORDS.found_in(said.encode("utf-8", "replace")):
+                return f"line {node.lineno} runs a text that mentions AMP by `{node.func.id}`: write it as code"
+    return ""
+
+
+def _names(node: ast.Assign) -> Iterator[str]:
+    yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _strings(node: ast.expr, texts: dict[str, ast.expr]) -> Iterator[str]:
+    """The strings that an expression is made of, in order; of a name those that it is bound to."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Constant) and isinstance(each.value, str):
+            yield each.value
+        elif isinstance(each, ast.Name) and each.id in texts:
+            yield from _strings(texts[each.id], {name: value for name, value in texts.items() if name != each.id})
