@@ -96,7 +96,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
     return dict(zip(PROGRAMS, found, strict=True))
 
 
-def test_a_run_that_restores_everything_is_the_unbroken_run(answers: dict[str, Answer]):
+def test_a_run_that_restores_everything_is_the_unbroken_run(answers: dict[str, Answer]) -> None:
     found = answers["right"]
 
     assert found.status is Status.PASS, found
@@ -104,7 +104,7 @@ def test_a_run_that_restores_everything_is_the_unbroken_run(answers: dict[str, A
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_the_state_that_was_not_restored_is_named(answers: dict[str, Answer], name: str):
+def test_the_state_that_was_not_restored_is_named(answers: dict[str, Answer], name: str) -> None:
     found = answers[name]
 
     assert found.status is Status.FAIL, found
@@ -112,12 +112,12 @@ def test_the_state_that_was_not_restored_is_named(answers: dict[str, Answer], na
     assert not [other for other, lost in LOST.items() if lost != LOST[name] and other in found.actual]
 
 
-def test_nothing_saved_is_not_measured(answers: dict[str, Answer]):
+def test_nothing_saved_is_not_measured(answers: dict[str, Answer]) -> None:
     assert answers["unsaved"].status is Status.NOT_MEASURED
     assert "nothing was saved" in answers["unsaved"].actual
 
 
-def test_it_is_a_check_of_the_gate(tmp_path: Path):
+def test_it_is_a_check_of_the_gate(tmp_path: Path) -> None:
     text = RIGHT.replace(LOST["the loss scale"], "")
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
     asked = commands("train.py")
