@@ -70,11 +70,14 @@ def _sources(folder: str | Path) -> Iterator[str]:
                 yield f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}"
 
 
-def recall(key: str) -> CheckOutput | None:
-    """The answer that was kept under a key; None where there is none that can be trusted."""
+def recall(key: str, shelf: str = "") -> CheckOutput | None:
+    """The answer that was kept under a key; None where there is none that can be trusted.
+
+    A command with many answers keeps them on a `shelf` of its own, a folder beside those of `check`.
+    """
     import json
 
-    folder = _folder()
+    folder = _folder(shelf)
     if folder is None or not _is_own(folder):
         return None
     file = folder / f"{key}.json"
@@ -91,18 +94,23 @@ def recall(key: str) -> CheckOutput | None:
     return CheckOutput(out, code)
 
 
-def keep(key: str, output: CheckOutput) -> None:
-    """Keep an answer. Where that cannot be, nothing is kept, and nothing is lost but time."""
+def keep(key: str, output: CheckOutput, shelf: str = "", most: int = 0) -> None:
+    """Keep an answer. Where that cannot be, nothing is kept, and nothing is lost but time.
+
+    A shelf has room for `most` answers, or for `MAX_ANSWERS`: those that were not asked for longest make room.
+    """
     import json
 
-    folder = _folder()
+    folder = _folder(shelf)
     if folder is None:
         return
     try:
+        if shelf:
+            folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_own(folder):
             return
-        _make_room(folder)
+        _make_room(folder, most or MAX_ANSWERS)
         fresh = folder / f"{key}.{os.getpid()}-{time.monotonic_ns()}.new"
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
@@ -120,7 +128,13 @@ def _record(key: str, output: CheckOutput) -> dict[str, object]:
     return {"form": _FORM, "key": key, "sum": digest, "out": out, "code": output.code}
 
 
-def _folder() -> Path | None:
+def _folder(shelf: str = "") -> Path | None:
+    """A shelf of the user's cache; None where the user has no home."""
+    folder = _caches()
+    return folder / shelf if folder is not None else None
+
+
+def _caches() -> Path | None:
     """Where the platform keeps a user's caches; None where the user has no home."""
     if given := os.environ.get(VARIABLE):
         return Path(given)
@@ -147,8 +161,11 @@ def _is_own(path: Path) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _make_room(folder: Path) -> None:
+def _make_room(folder: Path, most: int) -> None:
     """Drop what was not asked for longest, down to the number of answers that are kept."""
-    kept = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
-    for file in kept[: max(0, len(kept) - MAX_ANSWERS + 1)]:
+    names = [name for name in os.listdir(folder) if name.endswith(".json")]  # noqa: PTH208 - asked before every answer
+    if len(names) < most:
+        return
+    kept = sorted((folder / name for name in names), key=lambda file: file.stat().st_mtime)
+    for file in kept[: len(kept) - most + 1]:
         file.unlink(missing_ok=True)

@@ -26,6 +26,7 @@ MODULES = {
     "schema": "rules",
     "init": "init",
     "lsp": "lsp",
+    "sweep": "sweep",
     "accuracy": "rules",
 }
 """Command -> the module here that has it, under its own name."""

@@ -20,6 +20,7 @@ from verifygate.model.claims import ClaimsReport
 from verifygate.model.matrix_document import Matrix
 from verifygate.model.probe_report import ProbeReport
 from verifygate.model.report import Report
+from verifygate.model.sweep_report import SweepReport
 
 SCHEMAS: dict[str, type] = {
     "report.schema.json": Report,
@@ -27,6 +28,7 @@ SCHEMAS: dict[str, type] = {
     "claims.schema.json": ClaimsReport,
     "matrix.schema.json": Matrix,
     "probe.schema.json": ProbeReport,
+    "sweep.schema.json": SweepReport,
 }
 """File name -> the model it describes."""
 

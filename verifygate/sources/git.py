@@ -155,6 +155,19 @@ def _source(path: str, data: bytes) -> SourceFile | None:
     return read if isinstance(read, SourceFile) else None
 
 
+def tree_at(folder: Path, commit: str) -> tuple[str, tuple[str, ...]] | None:
+    """The digest that git has for what a commit holds below `folder`, and the paths of its files, relative to it.
+
+    None where git cannot say: the commit has no such folder, or the store lacks its tree.
+    """
+    tree = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}:./")
+    listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", commit) if tree else None
+    if tree is None or listed is None:
+        return None
+    names = listed.decode("utf-8", "surrogateescape").split("\0")
+    return tree.decode().strip(), tuple(name for name in names if name)
+
+
 def configuration_at(folder: Path, commit: str) -> Iterator[ConfigurationFile]:
     """The files of a commit that are no Python and may set a precision."""
     for file in files_at(folder, commit, SUFFIXES, MAX_BYTES):

@@ -1,0 +1,143 @@
+"""What `verifygate sweep` writes for people: one page over all units, as Markdown and as HTML."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+from verifygate.base.counts import counted
+from verifygate.model.finding import Certainty, Severity
+from verifygate.model.json_document import text_of
+from verifygate.model.sweep_report import Answer, Change, Row, SweepReport, SweptFinding
+from verifygate.report.escape import html_text
+from verifygate.report.markdown import filled
+
+FAULTS = tuple(severity for severity in Severity if severity is not Severity.INFO)
+"""Severities of which a finding blocks."""
+MOST_UNITS = 1_000
+MOST_WITH_FINDINGS = 25
+"""Units, the worst first, of which findings are shown."""
+MOST_FINDINGS = 5
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem}"
+    "table{border-collapse:collapse;display:block;overflow-x:auto}th,td{border:1px solid #999;padding:.2rem .5rem}"
+    "code{overflow-wrap:anywhere}"
+)
+
+
+@dataclass(frozen=True)
+class RuleLine:
+    """One rule over all units."""
+
+    code: str
+    faults: int
+    certain: int
+    units: int
+    before: int | None
+
+
+class SweepPage:
+    """A report, read for printing."""
+
+    most_units, most_findings = MOST_UNITS, MOST_FINDINGS
+
+    def __init__(self, report: SweepReport) -> None:
+        self.report = report
+        self._changes = {change.name: change for change in report.trend.changes} if report.trend else {}
+
+    @property
+    def counts(self) -> str:
+        """`2 BLOCK, 1 UNKNOWN, 197 PASS`."""
+        found = Counter(row.answer for row in self.report.rows)
+        return ", ".join(f"{found[answer]} {answer.value}" for answer in Answer)
+
+    @property
+    def size(self) -> str:
+        files, seconds = (sum(getattr(row, name) for row in self.report.rows) for name in ("files", "seconds"))
+        return f"{counted(len(self.report.rows), 'unit')}, {counted(files, 'Python file')}, {seconds:.0f} s of CPU time"
+
+    @cached_property
+    def worst_first(self) -> list[Row]:
+        return sorted(self.report.rows, key=_harm)
+
+    @property
+    def unknown(self) -> list[Row]:
+        """Units of which nothing, or not everything, is known."""
+        return [row for row in self.report.rows if row.answer is Answer.UNKNOWN or row.not_analysed]
+
+    @property
+    def with_findings(self) -> list[Row]:
+        return [row for row in self.worst_first if row.faults][:MOST_WITH_FINDINGS]
+
+    @property
+    def rules(self) -> list[RuleLine]:
+        """The rules, those that most units break first."""
+        before = self.report.trend.rules if self.report.trend else None
+        by_rule: dict[str, list[tuple[str, SweptFinding]]] = {code: [] for code in before or ()}
+        for row in self.report.rows:
+            for fault in row.faults:
+                by_rule.setdefault(fault.rule, []).append((row.name, fault))
+        lines = [
+            RuleLine(
+                code,
+                len(found),
+                sum(fault.certainty is Certainty.CERTAIN for _, fault in found),
+                len({name for name, _ in found}),
+                None if before is None else before.get(code, 0),
+            )
+            for code, found in by_rule.items()
+        ]
+        return sorted(lines, key=lambda line: (-line.units, -line.faults, line.code))
+
+    @property
+    def changed(self) -> list[tuple[Row, Change]]:
+        """Units that are not as they were, those with most new faults first."""
+        pairs = [(row, self._changes[row.name]) for row in self.worst_first if row.name in self._changes]
+        found = [(row, each) for row, each in pairs if each.new or each.gone or each.before is not row.answer]
+        return sorted(found, key=lambda pair: (-pair[1].new, pair[1].gone))
+
+    def severities(self, row: Row) -> list[int]:
+        return _by_severity(row)
+
+    def reason(self, row: Row) -> str:
+        """Why a unit is not known, or which of its files are not."""
+        files = "; ".join(row.not_analysed[:MOST_FINDINGS])
+        more = len(row.not_analysed) - MOST_FINDINGS
+        files += f"; and {more} more" if more > 0 else ""
+        return row.reason + (": " if row.reason and files else "") + files
+
+    def shown(self, row: Row) -> list[SweptFinding]:
+        order = sorted(row.faults, key=lambda each: (each.severity.rank, each.certainty is not Certainty.CERTAIN))
+        return order[:MOST_FINDINGS]
+
+
+def markdown(report: SweepReport) -> str:
+    return filled("sweep.md.j2", page=SweepPage(report), severities=FAULTS)
+
+
+def html(report: SweepReport) -> str:
+    """The Markdown page as one HTML file that fetches nothing: what is hostile in it is escaped already."""
+    from markdown_it import MarkdownIt
+
+    body = MarkdownIt("commonmark").enable("table").render(markdown(report))
+    title = html_text(f"Sweep: {SweepPage(report).counts}")
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}</body>\n</html>\n'
+
+
+def as_json(report: SweepReport) -> str:
+    return text_of(report.model_dump(mode="json"))
+
+
+FILES = {"sweep.json": as_json, "sweep.md": markdown, "sweep.html": html}
+"""The files of a report, and what renders each."""
+
+
+def _by_severity(row: Row) -> list[int]:
+    found = Counter(fault.severity for fault in row.faults)
+    return [found[severity] for severity in FAULTS]
+
+
+def _harm(row: Row) -> tuple[int, list[int], str]:
+    return list(Answer).index(row.answer), [-count for count in _by_severity(row)], row.name

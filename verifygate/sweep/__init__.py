@@ -1,0 +1,1 @@
+"""Variant analysis: the same rules over many repositories, on one machine or on many."""
