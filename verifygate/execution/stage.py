@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from verifygate.base.lifeline import temporary_folder
 from verifygate.execution.collected_tests import find_tests, read_config
 from verifygate.execution.environment import Interpreter, ask
 from verifygate.execution.remedies import NAME_ANOTHER, without_pytest
@@ -19,6 +19,7 @@ from verifygate.execution.tests_at_base import with_before, with_emulated_before
 from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
+from verifygate.process.isolation import in_words, possible
 from verifygate.stage import StageContext, not_configured
 
 
@@ -34,7 +35,7 @@ class ExecutionStage:
         chosen = context.settings.execution.pytest or find_tests(root, config)
         if not chosen:
             return not_configured(self.name, "add tests, or name them in `execution.pytest`")
-        with tempfile.TemporaryDirectory(prefix="verifygate-run-", ignore_cleanup_errors=True) as folder:
+        with temporary_folder("verifygate-run-") as folder:
             private = Path(folder)
             context.progress("asking the project's interpreter what it is")
             interpreter = ask(context.subject, private)
@@ -89,6 +90,8 @@ def _bounds(context: StageContext) -> dict[str, str]:
     """What is not as usual about the processes' surroundings."""
     names = context.settings.execution.pass_env
     bounds = {"variables passed on": ", ".join(sorted(names))} if names else {}
+    if context.settings.execution.isolation != "off":
+        bounds["isolation"] = in_words(possible())
     if not orphans.POSSIBLE:
         bounds["left-over processes"] = "not followed on this system beyond the run's own group"
     return bounds

@@ -32,8 +32,7 @@ from verifygate.model import (
     Run,
     StageResult,
 )
-from verifygate.process.interpreter import interpreter_of
-from verifygate.process.subject import Subject
+from verifygate.process.interpreter import subject_of
 from verifygate.requirements import (
     Specification,
     gates_policy,
@@ -92,7 +91,7 @@ def run(
     agreed = baseline_of(settings)
     base = BaseRevision.at(settings, git.merge_base(settings.root, since)) if since else None
     commit = base.commit if base is not None else ""
-    subject = Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
+    subject = subject_of(settings)
     provenance = _provenance(settings, sources)  # now: while the stages run, somebody may commit
     asked = [name for name in STAGES if not stages or name in stages]
     context = StageContext(settings, sources, subject, {}, commit, progress, policy.commit if policy else commit)

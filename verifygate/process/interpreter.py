@@ -7,7 +7,8 @@ from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.config.settings import Settings
-from verifygate.process.subject import discover_interpreter
+from verifygate.process.isolation import LAYERS, possible
+from verifygate.process.subject import Subject, discover_interpreter
 
 
 def interpreter_of(settings: Settings) -> Path:
@@ -22,3 +23,15 @@ def interpreter_of(settings: Settings) -> Path:
             remedy="name the project's Python, for example `.venv/bin/python`",
         )
     return path
+
+
+def subject_of(settings: Settings) -> Subject:
+    """The project as it is configured to run. Raises UsageError, also where isolation is required and cannot hold."""
+    wanted = settings.execution.isolation
+    if wanted == "required" and (missing := [name for name in LAYERS if name not in possible()]):
+        raise UsageError(
+            f"isolation is required, and this machine does not grant: {', '.join(missing)}",
+            where=settings.place("execution", "isolation"),
+            remedy="run where the kernel grants user namespaces and Landlock, or set `isolation` to `auto`",
+        )
+    return Subject(settings.root, interpreter_of(settings), settings.execution.pass_env, wanted)
