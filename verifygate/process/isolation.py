@@ -19,9 +19,9 @@ from pathlib import Path
 CONFINE = Path(__file__).with_name("confine.py")
 LAYERS = {
     "network": "no network but loopback",
-    "secrets": "credentials in the home folder and the SSH agent hidden",
-    "files": "files changed only below the project and the temporary folder; no ptrace of other processes",
-    "signals": "no signal to a process outside",
+    "secrets": "credentials at home and the SSH agent hidden",
+    "files": "files changed only in the project and the temporary folder, no ptrace",
+    "signals": "no signal to others",
 }
 """What each layer means, in words. `network` and `secrets` are namespaces of the kernel, the others Landlock."""
 
