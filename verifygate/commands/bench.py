@@ -207,10 +207,9 @@ def _there(settings: Settings, function: Callable[..., T], *arguments: object) -
 
 
 def _subject(settings: Settings) -> Subject:
-    from verifygate.process.interpreter import interpreter_of
-    from verifygate.process.subject import Subject
+    from verifygate.process.interpreter import subject_of
 
-    return Subject(settings.root, interpreter_of(settings), settings.execution.pass_env)
+    return subject_of(settings)
 
 
 def _shown(settings: Settings, measured: Measured, fmt: str) -> int:

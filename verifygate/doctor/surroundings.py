@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
+from verifygate.base.lifeline import temporary_folder
 from verifygate.change.ci_event import event_of
 from verifygate.config.settings import Settings
 from verifygate.doctor.answer import Answer, State
@@ -44,8 +44,8 @@ def interpreter(
         yield Answer("interpreter", State.FAILED, f"{where}{error.problem}", error.remedy or "")
         return
     shown = _shown(found, settings.root)
-    subject = Subject(settings.root, found, settings.execution.pass_env)
-    with tempfile.TemporaryDirectory(prefix="verifygate-doctor-") as folder:
+    subject = Subject(settings.root, found, settings.execution.pass_env, settings.execution.isolation)
+    with temporary_folder("verifygate-doctor-") as folder:
         answered = ask(subject, Path(folder))
         if answered.problem:
             yield Answer("interpreter", State.FAILED, f"{shown}: {answered.problem}", NAME_ANOTHER)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
+from verifygate.base.lifeline import temporary_folder
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
@@ -124,7 +124,7 @@ def probe(
         instruments.append(("health", {"values": True, "moves": True, "shadow": look.shadow}))
     if emulate_cuda:
         instruments.insert(0, ("emulate_cuda", {"capability": capability}))
-    with tempfile.TemporaryDirectory(prefix="verifygate-probe-", ignore_cleanup_errors=True) as private:
+    with temporary_folder("verifygate-probe-") as private:
         try:
             launched = launch(
                 Subject(root, command.interpreter),

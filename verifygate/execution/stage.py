@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from verifygate.base.lifeline import temporary_folder
 from verifygate.execution.checks import tree_unchanged
 from verifygate.execution.collected_tests import PytestConfig, as_before, find_tests, read_config
 from verifygate.execution.environment import FAILED, Interpreter, ask
@@ -22,6 +22,7 @@ from verifygate.execution.tests_at_base import with_before, with_emulated_before
 from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
+from verifygate.process.isolation import in_words, possible
 from verifygate.sources.notebook import NotebookFile
 from verifygate.stage import StageContext, not_configured
 
@@ -42,7 +43,7 @@ class ExecutionStage:
             return _entries_alone(self.name, context)
         if not chosen:
             return not_configured(self.name, "add tests, or name commands that train in `execution.oracles.entries`")
-        with tempfile.TemporaryDirectory(prefix="verifygate-run-", ignore_cleanup_errors=True) as folder:
+        with temporary_folder("verifygate-run-") as folder:
             private = Path(folder)
             context.progress("asking the project's interpreter what it is")
             interpreter = ask(context.subject, private)
@@ -74,7 +75,7 @@ class ExecutionStage:
 
 def _entries_alone(stage: str, context: StageContext) -> StageResult:
     """The result of a project that has no tests: the programs that train, as the configuration names them."""
-    with tempfile.TemporaryDirectory(prefix="verifygate-run-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder("verifygate-run-") as folder:
         private = Path(folder)
         context.progress("asking the project's interpreter what it is")
         interpreter = ask(context.subject, private)
@@ -133,6 +134,8 @@ def _bounds(context: StageContext) -> dict[str, str]:
     names = context.settings.execution.pass_env
     bounds = {"trust": SAME_PROCESS}
     bounds |= {"variables passed on": ", ".join(sorted(names))} if names else {}
+    if context.settings.execution.isolation != "off":
+        bounds["isolation"] = in_words(possible())
     if not orphans.POSSIBLE:
         bounds["left-over processes"] = "not followed on this system beyond the run's own group"
     return bounds

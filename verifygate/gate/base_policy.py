@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.base.errors import UsageError
+from verifygate.base.lifeline import temporary_folder
 from verifygate.baseline_file import Entry
 from verifygate.baseline_file import read as read_baseline
 from verifygate.config.locate import find
@@ -62,7 +62,7 @@ def ruled(
     found = git.resolve if option == "--policy-from" else git.merge_base
     commit = found(settings.root, name, option)
     top = git.top(settings.root, option)
-    with tempfile.TemporaryDirectory(prefix="verifygate-policy-") as folder:
+    with temporary_folder("verifygate-policy-") as folder:
         copy = Path(folder).resolve()
         _write(copy, top, commit)
         unread = []

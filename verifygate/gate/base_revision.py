@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
+from verifygate.base.lifeline import temporary_folder
 from verifygate.baseline import apart
 from verifygate.change.base_findings import BaseFindings
 from verifygate.config.settings import Settings
@@ -57,7 +57,7 @@ class BaseRevision:
         from verifygate.execution.run_at_base import stood_before
 
         progress(f"what runs alone show: did it stand at {self.commit[:12]}?")
-        with tempfile.TemporaryDirectory(prefix="verifygate-before-", ignore_cleanup_errors=True) as folder:
+        with temporary_folder("verifygate-before-") as folder:
             return stood_before(settings, subject, self._under_present_paths(), alone, Path(folder))
 
     def seen_by_security(self, settings: Settings, stages: Sequence[StageResult]) -> frozenset[str]:
@@ -67,7 +67,7 @@ class BaseRevision:
         from verifygate.security.examine import examine
         from verifygate.security.tree import AuditedTree
 
-        with tempfile.TemporaryDirectory(prefix="verifygate-before-", ignore_cleanup_errors=True) as folder:
+        with temporary_folder("verifygate-before-") as folder:
             root = Path(folder, "tree").resolve()
             git.export(settings.root, self.commit, root)
             for old, new in self.found.renamed.items():

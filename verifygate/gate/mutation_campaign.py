@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import difflib
 import shlex
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from verifygate.base.lifeline import temporary_folder
 from verifygate.config.settings import OraclesSettings, Settings
 from verifygate.execution.copies import copy_project
 from verifygate.execution.oracles.runs import EntryError, Job, Seen, run_jobs
@@ -68,7 +68,7 @@ def mutate(
         after = analyse(trial.move.sources(sources), settings.static, merged=False)
         trial.noticed(STATIC, _new(after.findings, before.findings))
     silent: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="verifygate-mutants-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder("verifygate-mutants-") as folder:
         copies = _Copies(settings.root, Path(folder))
         oracles = settings.execution.oracles
         asked = [STATIC]

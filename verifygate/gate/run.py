@@ -34,8 +34,7 @@ from verifygate.model import (
     Run,
     StageResult,
 )
-from verifygate.process.interpreter import interpreter_of
-from verifygate.process.subject import Subject
+from verifygate.process.interpreter import subject_of
 from verifygate.requirements import (
     Specification,
     gates_policy,
@@ -95,7 +94,7 @@ def run(
     base = BaseRevision.at(settings, git.merge_base(settings.root, since)) if since else None
     commit = base.commit if base is not None else ""
     ruling = policy.commit if policy is not None and policy.state is PolicyState.BASE else ""
-    subject = Subject(settings.root, interpreter_of(settings, ruling), settings.execution.pass_env)
+    subject = subject_of(settings, ruling)
     provenance = _provenance(settings, sources)  # now: while the stages run, somebody may commit
     asked = [name for name in STAGES if not stages or name in stages]
     context = StageContext(settings, sources, subject, {}, commit, progress, policy.commit if policy else commit)

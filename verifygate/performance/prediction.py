@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from verifygate.base.lifeline import temporary_folder
 from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Check, Evidence, EvidenceClass, Measurement, Profile, Status
 from verifygate.performance.anatomy import attainable, attainable_share
@@ -34,7 +34,7 @@ def predict(subject: Subject, settings: PerformanceSettings, progress: Callable[
 
 def _predicted(subject: Subject, settings: PerformanceSettings, arm: str) -> Profile:
     options = {"workload": settings.workload, "precision": arm, "seed": settings.seeds[0]}
-    with tempfile.TemporaryDirectory(prefix="verifygate-") as folder:
+    with temporary_folder("verifygate-") as folder:
         asked, answer = Path(folder, "options.json"), Path(folder, "answer.json")
         asked.write_text(json.dumps(options), encoding="utf-8")
         try:

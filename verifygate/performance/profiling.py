@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 import verifygate
+from verifygate.base.lifeline import temporary_folder
 from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Finding, Profile
 from verifygate.performance.comparison import ArmRecord, Comparison
@@ -76,7 +76,7 @@ def _profiled(
         "threads": threads,
         "lines": [(hazard.path, hazard.line, hazard.end_line) for hazard in hazards],
     }
-    with tempfile.TemporaryDirectory(prefix="verifygate-") as folder:
+    with temporary_folder("verifygate-") as folder:
         asked, answer = Path(folder, "options.json"), Path(folder, "answer.json")
         asked.write_text(json.dumps(options), encoding="utf-8")
         command = [str(START), "bench.profile_arm", str(asked), str(answer)]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.config.settings import Settings
-from verifygate.process.subject import discover_interpreter
+from verifygate.process.isolation import LAYERS, possible
+from verifygate.process.subject import Subject, discover_interpreter
 from verifygate.sources import git
 
 
@@ -76,3 +77,18 @@ def _place(settings: Settings) -> str | None:
 def _is_script(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(2) == b"#!"
+
+
+def subject_of(settings: Settings, base: str = "") -> Subject:
+    """The project as it is configured to run; `base` is the commit whose policy is in force.
+
+    Raises UsageError, also where isolation is required and cannot hold.
+    """
+    wanted = settings.execution.isolation
+    if wanted == "required" and (missing := [name for name in LAYERS if name not in possible()]):
+        raise UsageError(
+            f"isolation is required, and this machine does not grant: {', '.join(missing)}",
+            where=settings.place("execution", "isolation"),
+            remedy="run where the kernel grants user namespaces and Landlock, or set `isolation` to `auto`",
+        )
+    return Subject(settings.root, interpreter_of(settings, base), settings.execution.pass_env, wanted)

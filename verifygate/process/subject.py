@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from verifygate.base.lifeline import watched
 from verifygate.process import orphans
+from verifygate.process.isolation import Isolation, confinement
 from verifygate.process.orphans import Family
 
 PASSED_ON = frozenset(
@@ -86,6 +88,8 @@ class Completed:
     """Whether it was stopped because it wrote more than the gate keeps."""
     crowded: int = 0
     """The limit of processes, where it was stopped because it had more at once."""
+    isolated: tuple[str, ...] = ()
+    """Names of the layers of isolation that held, of `isolation.LAYERS`."""
     left_behind: tuple[str, ...] = ()
     """Command lines of processes that outlived it and had to be ended; on Linux only."""
 
@@ -111,6 +115,8 @@ class Subject:
     interpreter: Path
     passed_on: tuple[str, ...] = ()
     """Further environment variables that its processes inherit."""
+    isolation: str = Isolation.OFF
+    """How far its processes are kept away from the machine: a value of `Isolation`."""
 
     def run(
         self,
@@ -133,7 +139,7 @@ class Subject:
         writes, on either stream, while it runs. With `safe_path` nothing of the project is on the module path while
         the interpreter starts: `instrument/start.py` puts it there, after its own modules are loaded. `given` is what
         the process reads from its standard input.
-        Raises OSError where the interpreter cannot be started.
+        Raises OSError where the interpreter cannot be started, or where isolation is required and does not hold.
         """
         command = (str(self.interpreter), *argv)
         inherited = PASSED_ON.union(self.passed_on)
@@ -143,8 +149,12 @@ class Subject:
         environment[orphans.MARK] = mark = secrets.token_hex(8)
         environment |= env or {}
         started = time.monotonic()
+        confined = None
+        if self.isolation != Isolation.OFF and sys.platform == "linux":
+            confined = confinement(Isolation(self.isolation), [self.root, *([cwd] if cwd else [])])
         with (
             tempfile.TemporaryDirectory(prefix="verifygate-") as folder,
+            watched(f"{orphans.MARK}={mark}", folder),
             orphans.fostering(),
             tempfile.TemporaryFile() as asked,
         ):
@@ -153,19 +163,21 @@ class Subject:
             outputs = Path(folder, "stdout"), Path(folder, "stderr")
             with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
                 child = subprocess.Popen(
-                    command,
+                    (*confined.prefix, *command) if confined else command,
                     cwd=cwd or self.root,
                     env=environment,
                     stdin=asked if given else subprocess.DEVNULL,
                     stdout=out,
                     stderr=err,
                     start_new_session=True,
+                    pass_fds=[confined.tell] if confined else (),
                 )
                 family, end = Family(child.pid, mark), _End.LATE
                 readers = tuple(_Reader(path, tell) for path in outputs) if tell is not None else ()
                 left: tuple[str, ...] = ()
                 with orphans.known(child.pid):
                     try:
+                        isolated = confined.held() if confined else ()
                         _limit(child, limits)
                         end = _watch(child, started + seconds, outputs, stop, family, limits.processes, readers)
                         left = _left_behind(family, end)
@@ -184,6 +196,7 @@ class Subject:
                 limit_seconds=seconds,
                 flooded=end is _End.FLOODED,
                 crowded=(limits.processes or 0) if end is _End.CROWDED else 0,
+                isolated=isolated,
                 left_behind=left,
             )
 

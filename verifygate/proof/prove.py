@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from verifygate import instrument
 from verifygate.base.distribution import install
 from verifygate.base.errors import UsageError, VerifygateError
+from verifygate.base.lifeline import temporary_folder
 from verifygate.process.subject import Completed, Subject
 from verifygate.proof.method import METHODS, Judgement
 
@@ -80,7 +80,7 @@ def _jobs(claim: Claim, source: str) -> list[dict[str, Any]]:
 
 def run_jobs(jobs: list[dict[str, Any]], interpreter: Path) -> list[dict[str, Any]]:
     """What the harness saw in each job, all in one process. Raises UsageError where the interpreter has no torch."""
-    with tempfile.TemporaryDirectory(prefix="verifygate-") as folder:
+    with temporary_folder("verifygate-") as folder:
         # The examples run in an empty folder: no module of the project can take the place of torch.
         asked, answer = Path(folder, "jobs.json"), Path(folder, "results.json")
         asked.write_text(json.dumps(jobs), encoding="utf-8")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
+from verifygate.base.lifeline import temporary_folder
 from verifygate.sources import git
 from verifygate.sources.discovery import SKIPPED_FOLDERS
 
@@ -19,7 +19,7 @@ def tree_of(root: Path, commit: str, *, with_ignored_code: bool = False) -> Iter
     `with_ignored_code`: code that git is told to ignore is there as well, as copies. It was generated, and belongs to
     the machine rather than to a change. Raises UsageError where git cannot give out the commit.
     """
-    with tempfile.TemporaryDirectory(prefix="verifygate-against-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder("verifygate-against-") as folder:
         tree = Path(folder, "tree").resolve()
         tree.mkdir()
         git.export(root, commit, tree)
