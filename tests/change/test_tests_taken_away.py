@@ -107,3 +107,13 @@ def test_what_was_hidden_before_does_not_block_a_change(tested: Any) -> None:
     tested.write("tests/test_older.py", "def test_older():\n    assert 0\n")
     assert main(RUN) == 1
     assert collected(tested)["actual"].startswith("1 hidden: tests/test_older.py ")
+
+
+def test_a_change_that_takes_all_tests_away_blocks(repository: Any, capsys: pytest.CaptureFixture[str]):
+    """With no test left there is nothing to collect: the base says that there was."""
+    repository.commit(test_it__py="def test_it():\n    assert True\n")
+    repository.git("checkout", "-qb", "change")
+    repository.git("rm", "-q", "test_it.py")
+    repository.commit()
+    assert main(["run", "--stage", "execution", "--since", "main"]) == 1
+    assert "the change took all tests away: 1 file, the first test_it.py" in capsys.readouterr().out

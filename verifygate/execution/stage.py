@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from verifygate.base.counts import counted
 from verifygate.base.lifeline import temporary_folder
 from verifygate.execution.checks import tree_unchanged
-from verifygate.execution.collected_tests import PytestConfig, as_before, find_tests, read_config
+from verifygate.execution.collected_tests import PytestConfig, as_before, find_tests, is_test, read_config
 from verifygate.execution.environment import FAILED, Interpreter, ask
 from verifygate.execution.hidden_tests import Suite
 from verifygate.execution.remedies import NAME_ANOTHER, without_pytest
@@ -23,6 +24,7 @@ from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
 from verifygate.process.isolation import in_words, possible
+from verifygate.sources.git import files_at
 from verifygate.sources.notebook import NotebookFile
 from verifygate.stage import StageContext, not_configured
 
@@ -39,6 +41,8 @@ class ExecutionStage:
         root = context.subject.root
         config, collecting = _collection_of(context)
         chosen = context.settings.execution.pytest or find_tests(root, config)
+        if not chosen and (before := _tests_before(context)):
+            return _taken_away(self.name, before)
         if not chosen and context.settings.execution.oracles.commands:
             return _entries_alone(self.name, context)
         if not chosen:
@@ -71,6 +75,28 @@ class ExecutionStage:
             environment=interpreter.answers | _bounds(context),
             details=ExecutionDetails.model_validate(details),
         )
+
+
+def _tests_before(context: StageContext) -> tuple[str, ...]:
+    """The files of tests that stood where the change began."""
+    if not context.since:
+        return ()
+    files = files_at(context.settings.root, context.since)
+    return tuple(file.path for file in files if is_test(Path(file.path)))
+
+
+def _taken_away(stage: str, before: tuple[str, ...]) -> StageResult:
+    """The result of a change that leaves no test of those that there were: nothing ran, and that is its doing."""
+    check = Check(
+        id=RAN,
+        title="The tests ran to their end",
+        status=Status.FAIL,
+        weight=2,
+        expected="the tests that stood before the change run",
+        actual=f"the change took all tests away: {counted(len(before), 'file')}, the first {before[0]}",
+        remedy="put them back, or say why they go in a waiver of the change's base",
+    )
+    return StageResult(stage=stage, outcome=Outcome.COMPLETED, checks=(check,), details=ExecutionDetails())
 
 
 def _entries_alone(stage: str, context: StageContext) -> StageResult:
