@@ -120,7 +120,7 @@ def read_told(path: Path) -> tuple[dict[str, Any], ...]:
     for line in lines:
         try:
             one = json.loads(line) if line.endswith(b"\n") else None
-        except ValueError:
+        except (ValueError, RecursionError):
             one = None  # the project can write there as well
         if isinstance(one, dict) and isinstance(one.get("event"), str):
             told.append(one)

@@ -12,6 +12,11 @@ MAX_BYTES = 256 * 1024 * 1024
 """Of all files together; the recorder's own bounds are far below."""
 
 
+STRANGE = "a line that the recorder did not write"
+_NOT_OURS = (KeyError, TypeError, ValueError, OverflowError)
+"""What a line raises that somebody else wrote: the subject's process can write there as well."""
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A frame of the project's code."""
@@ -168,8 +173,8 @@ class TraceReader:
         for fact in self._facts.new():
             try:
                 _take(trace, bases.renumbered(fact), bases)
-            except (KeyError, TypeError, ValueError):
-                trace.problems.append("a line that the recorder did not write")
+            except _NOT_OURS:
+                trace.problems.append(STRANGE)
         rows = sorted(
             (row for each in self._events for row in each.new() if isinstance(row.get("n"), int)), key=_number
         )
@@ -182,7 +187,10 @@ class TraceReader:
                 continue
             if not trace.sections:
                 trace.sections.append(self._section)
-            self._section.events.append(_event(bases.renumbered(row), trace))
+            try:
+                self._section.events.append(_event(bases.renumbered(row), trace))
+            except _NOT_OURS:
+                trace.problems.append(STRANGE)
         if trace.sections and (made := trace.totals.get("events")):
             trace.sections[-1].dropped += max(0, int(made) - self._before)
 
@@ -243,7 +251,7 @@ class _Lines:
                 self._offset += len(line)
                 try:
                     value = json.loads(line)
-                except ValueError:
+                except (ValueError, RecursionError):
                     value = None
                 if isinstance(value, dict):
                     yield value

@@ -134,7 +134,7 @@ def read_stream(path: Path, key: str) -> Record:
                     raise ValueError("not the digest of this run's lines")
                 running = following
                 _take(record, json.loads(body.decode("ascii")))
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
                 record.forged += 1
     return record
 
