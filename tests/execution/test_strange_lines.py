@@ -1,4 +1,4 @@
-"""Lines that the subject's own process wrote into the gate's files: told as strange, and never an error of the gate's."""
+"""Lines that the subject's process wrote into the gate's files: told as strange, and no error of the gate's."""
 
 from __future__ import annotations
 
