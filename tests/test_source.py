@@ -28,8 +28,9 @@ def paths(root: Path, *given: str, exclude: tuple[str, ...] = ()) -> list[str]:
 
 def test_only_the_projects_own_python_is_read(tmp_path: Path):
     """Hidden folders, environments and build outputs hold no project code; other files are no Python."""
-    write(tmp_path, "train.py", "pkg/model.py", "notes.txt", ".hidden/a.py", "build/b.py", "env/c.py")
-    write(tmp_path, "mine/pyvenv.cfg", "mine/lib/e.py")
+    write(tmp_path, "train.py", "pkg/model.py", "notes.txt", ".hidden/a.py", "build/lib/b.py", "env/c.py")
+    write(tmp_path, "mine/lib/e.py")
+    (tmp_path / "mine" / "pyvenv.cfg").write_text("home = /usr/bin\n", encoding="utf-8")
     assert paths(tmp_path) == ["env/c.py", "pkg/model.py", "train.py"]
 
 

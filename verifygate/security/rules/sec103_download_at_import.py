@@ -13,6 +13,7 @@ Every process that imports the module reaches the network, also those that never
 ```python
 WEIGHTS = torch.hub.load_state_dict_from_url(ADDRESS)
 
+
 def build(): ...
 ```
 Use instead:
