@@ -30,7 +30,7 @@ def _lay(root: Path, *files: str) -> None:
         (["test_a.py", "pkg/test_b.py"], (), (".",)),
         (["tests/test_a.py", "checks/unit/x.py", "checks/slow/x.py"], ("checks/*",), ("checks/slow", "checks/unit")),
         (["tests/test_a.py"], ("gone",), ("tests",)),
-        (["train.py", ".venv/lib/test_x.py", "build/test_y.py"], (), ()),
+        (["train.py", ".venv/lib/test_x.py", "build/lib/test_y.py"], (), ()),
     ],
 )
 def test_tests_are_found(tmp_path: Path, files: list[str], testpaths: tuple[str, ...], found: tuple[str, ...]) -> None:
