@@ -193,7 +193,7 @@ def test_no_tests_at_all_is_not_applicable(run_suite: Run) -> None:
     """A project without tests is told how to name them."""
     result = run_suite("nothing")
     assert result.outcome is Outcome.NOT_APPLICABLE
-    assert result.reason == "not configured: add tests, or name them in `execution.pytest`"
+    assert result.reason == ("not configured: add tests, or name commands that train in `execution.oracles.entries`")
 
 
 def test_a_test_that_a_hook_takes_away_is_counted_as_deselected(run_suite: Run) -> None:

@@ -94,7 +94,7 @@ class SourceFile:
         """Release the bytes and what is as large; what is queried of every file is computed from them first."""
         if not self._origin or not self.is_plain or self.sets_by_name:
             return
-        self.is_script, self.is_relative, self.stars  # noqa: B018 - computed now, and kept
+        self.is_script, self.is_relative, self.stars, self.mentions_amp  # noqa: B018 - computed now, and kept
         self._hash = hash(self.data)
         self._reads = reads
         for name in ("imports",) if knows_definitions else ("imports", "definitions"):
