@@ -5,23 +5,20 @@ A round takes at most one draft from each file, so that the next one is built on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from verifygate.config.version_pins import VersionRange
 from verifygate.fix.assess import assessed
 from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.fix.fixers import FIXES, fixer, tree_of
-from verifygate.fix.prove import objections
+from verifygate.fix.prove import Scan, prove
 from verifygate.model import Applicability, Certainty, Finding
 from verifygate.model.check_report import CheckReport
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 
 _LOOK = "look at what `verifygate fix --diff --unsafe` would write"
-
-Scan = Callable[[Sources], CheckReport]
-"""The static analysis, with every rule of the project: a fix must not trade one finding for another."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +116,7 @@ class _Work:
         """Prove the drafts together, and keep them if they hold."""
         if not drafts:
             return True
-        after = with_drafts(self.sources, drafts)
-        report = self._scan(after)
-        reasons = [each for draft in drafts for each in objections(draft, self.sources, self.report, report)]
+        after, report, reasons = prove(drafts, self.sources, self.report, self._scan)
         if not reasons:
             self.sources, self.report = after, report
             self.fixed += [finding for draft in drafts for finding in draft.findings]
@@ -137,9 +132,3 @@ class _Work:
             self._apart.add((found[0].path, found[0].rule))
         else:
             self.refused[found[0].fingerprint] = (found[0], reason)
-
-
-def with_drafts(sources: Sources, drafts: Iterable[Draft]) -> Sources:
-    """The sources with the files that the drafts make."""
-    new = {draft.path: SourceFile(draft.path, draft.data) for draft in drafts}
-    return Sources([new.get(file.path, file) for file in sources], sources.unreadable, sources.configuration)

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from verifygate.fix.draft import Draft, Project
+from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.model import Finding
 from verifygate.protocol import Violation
 from verifygate.rule_codes import Hazard, SuppressionProblem
@@ -53,9 +53,19 @@ def tree_of(file: SourceFile, *, dry: bool = False) -> Tree:
     Raises CannotFixError where libcst cannot read the file, or not write it back as it was.
     """
     from verifygate.fix.concrete_tree import Tree, read_module
-    from verifygate.fix.draft import CannotFixError
     from verifygate.sources.notebook import NotebookFile
 
     if isinstance(file, NotebookFile):
         raise CannotFixError("a notebook is not written: correct the cell in its editor")
     return Tree(file.path, read_module(file.data), dry=dry)
+
+
+def draft_of(finding: Finding, project: Project) -> Draft | None:
+    """The fix of one finding by itself; None where none can be built."""
+    file = project.sources.get(finding.path)
+    if file is None:
+        return None
+    try:
+        return fixer(finding.rule).draft(tree_of(file), [finding], project)
+    except CannotFixError:
+        return None

@@ -5,13 +5,35 @@ from __future__ import annotations
 import ast
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 from verifygate.fix.draft import Draft
 from verifygate.model import Finding
 from verifygate.model.check_report import CheckReport
+from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
+
+Scan = Callable[[Sources], CheckReport]
+"""The static analysis, with every rule of the project: a fix must not trade one finding for another."""
+
+
+class Proof(NamedTuple):
+    """What a new scan says of drafts that were applied together."""
+
+    sources: Sources
+    report: CheckReport
+    objections: list[str]
+    """Nothing where the drafts are proven."""
+
+
+def prove(drafts: Collection[Draft], sources: Sources, report: CheckReport, scan: Scan) -> Proof:
+    """Apply drafts of different files, and scan everything again. `report` is what `scan` said before."""
+    new = {draft.path: SourceFile(draft.path, draft.data) for draft in drafts}
+    changed = Sources([new.get(file.path, file) for file in sources], sources.unreadable, sources.configuration)
+    after = scan(changed)
+    return Proof(changed, after, [each for draft in drafts for each in objections(draft, sources, report, after)])
 
 
 def objections(draft: Draft, before: Sources, report: CheckReport, after: CheckReport) -> Iterator[str]:

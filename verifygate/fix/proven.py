@@ -8,13 +8,11 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 
 from verifygate.config.version_pins import VersionRange
-from verifygate.fix.apply import Scan
-from verifygate.fix.draft import CannotFixError, Draft, Project
-from verifygate.fix.fixers import fixer, tree_of
-from verifygate.fix.prove import objections
+from verifygate.fix.draft import Draft, Project
+from verifygate.fix.fixers import draft_of
+from verifygate.fix.prove import Scan, prove
 from verifygate.model import Applicability, Edit, Finding
 from verifygate.model.check_report import CheckReport
-from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 
 APART = 5
@@ -83,13 +81,8 @@ class _Drafts:
     def __init__(self, findings: Sequence[Finding], project: Project) -> None:
         self.by_finding: dict[int, Draft] = {}
         for number, finding in enumerate(findings):
-            file = project.sources.get(finding.path)
-            if finding.fix is not Applicability.SAFE or file is None:
-                continue
-            try:
-                self.by_finding[number] = fixer(finding.rule).draft(tree_of(file), [finding], project)
-            except CannotFixError:
-                continue
+            if finding.fix is Applicability.SAFE and (draft := draft_of(finding, project)) is not None:
+                self.by_finding[number] = draft
 
     def rounds(self) -> list[list[int]]:
         """The numbers of the findings in rounds: at most one of a file in each, so that one scan proves several."""
@@ -130,10 +123,7 @@ class _Proofs:
         self.taken += 1
         if self.before is None:
             self.before = self.scan(self.sources)
-        new = {draft.path: SourceFile(draft.path, draft.data) for draft in drafts}
-        changed = [new.get(file.path, file) for file in self.sources]
-        after = self.scan(Sources(changed, self.sources.unreadable, self.sources.configuration))
-        return not any(next(objections(each, self.sources, self.before, after), "") for each in drafts)
+        return not prove(drafts, self.sources, self.before, self.scan).objections
 
 
 def _joined(sources: Sources, drafts: Sequence[Draft], findings: Sequence[Finding]) -> Draft | None:
