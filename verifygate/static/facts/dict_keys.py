@@ -22,12 +22,15 @@ from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import (
     UNKNOWN,
     Bound,
+    ClassValue,
     DictLiteral,
     ExternalName,
     Frame,
     FunctionValue,
     Items,
     Literal,
+    ModuleValue,
+    Object,
     Values,
     dict_items,
     fields_of,
@@ -35,6 +38,7 @@ from verifygate.static.values.domain import (
 from verifygate.static.values.evaluator import Evaluator
 
 _NONE = Literal(None)
+_FOLLOWED = Object | ClassValue | ModuleValue
 _MAY_BE_DICT = ast.Name | ast.Attribute | ast.Subscript | ast.Starred | ast.Dict
 
 
@@ -199,6 +203,8 @@ class DictKeys:
         for kind in (ast.Subscript, ast.AugAssign, ast.Call):
             for node in function.of_kind(kind):
                 self._note(node, function, frame)
+        for assignment in function.of_kind(ast.Assign):
+            self._note_kept(assignment, frame)
         for node in function.of_kind(ast.Lambda):  # `patch(save, lambda path: seen.update(path=path))` writes
             for inner in walk(node.body):  # when it is called
                 self._note(inner, function, frame)
@@ -280,6 +286,23 @@ class DictKeys:
                 if isinstance(bound.expr, ast.Attribute) and bound.expr in given and written.get(name):
                     self._elsewhere.add((bound.expr.attr, None))
 
+    def _note_kept(self, assignment: ast.Assign, frame: Frame) -> None:
+        """A dict, or a list of dicts, that an object has from then on: `optimizer.param_groups = [group]`.
+
+        Whoever has an object that is not followed may fill it; of others, whoever writes to that attribute.
+        """
+        parts = assignment.value.elts if isinstance(assignment.value, ast.List | ast.Tuple) else [assignment.value]
+        parts = [each for each in parts if isinstance(each, ast.Name)]
+        for target in assignment.targets if parts else ():
+            if not isinstance(target, ast.Attribute):
+                continue
+            for value in (value for each in parts for value in self.evaluator.values(each, frame)):
+                if not isinstance(value, DictLiteral):
+                    continue
+                self._kept.setdefault(value.node, set()).add(target.attr)
+                if not all(isinstance(each, _FOLLOWED) for each in self.evaluator.values(target.value, frame)):
+                    self._open((value,))
+
     def _note_handed(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> None:
         """Dicts that a function of the project is handed and keeps, or puts keys into, or into dicts inside them."""
         written, kept = self._written.by(callee.function), kept_by(callee.function)
@@ -356,7 +379,8 @@ def _keys(call: ast.Call) -> set[object]:
 def _holders(expr: ast.expr, function: Function) -> set[str]:
     """What holds a dict, and the attributes that a variable is bound to: `seen = self.seen`."""
     bound = function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
-    return {_holder(expr, function), *(each.expr.attr for each in bound if isinstance(each.expr, ast.Attribute))}
+    over = (each.expr.value if isinstance(each.expr, ast.Subscript) else each.expr for each in bound)
+    return {_holder(expr, function), *(each.attr for each in over if isinstance(each, ast.Attribute))}
 
 
 def _holder(expr: ast.expr, function: Function) -> str:
