@@ -15,6 +15,7 @@ from verifygate.base.records import record, replace
 from verifygate.static.amp.autograd_contexts import AutogradContexts, GradMode
 from verifygate.static.amp.parameter_sets import Overlap, ParameterSet, ParameterSets
 from verifygate.static.symbols.generators import handed_back
+from verifygate.static.symbols.mutations import handed_over, is_container, put_into
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
@@ -22,14 +23,15 @@ from verifygate.static.syntax.traversal import children
 from verifygate.static.values.domain import Bound, ExternalName, Frame, FunctionValue, Object
 from verifygate.static.values.evaluator import Evaluator
 
-_CUTS = frozenset({"detach", "item", "tolist", "numpy", "float", "int", "len", "str", "bool"})
+_CUTS = frozenset({"detach", "item", "tolist", "numpy", "int", "bool", "long", "argmax", "argmin"})
+_CUTTING_BUILTINS = frozenset({"float", "int", "len", "str", "bool", "range", "isinstance"})
 _MAX_DEPTH = 24
 _MAX_CALLS = 4
 """Calls of the project's functions that are followed into each other."""
 _MAX_STEPS = 3_000
 """Expressions looked at for one loss; what is beyond them counts as unknown."""
 _Sets = frozenset[ParameterSet]
-_COMPREHENSION = ast.ListComp | ast.GeneratorExp | ast.SetComp
+_COMPREHENSION = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 
 @record
@@ -137,7 +139,7 @@ class GradientFlows:
                 return _either(self.of(each, frame, depth + 1) for each in (expr.body, expr.orelse))
             case ast.Subscript() | ast.Starred() | ast.Await() | ast.NamedExpr():
                 return self.of(expr.value, frame, depth + 1)
-            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                 return self._of_comprehension(expr, frame, depth + 1)
             case ast.BinOp() | ast.UnaryOp() | ast.Tuple() | ast.List() | ast.Dict():
                 parts = [each for each in children(expr) if isinstance(each, ast.expr)]
@@ -151,6 +153,26 @@ class GradientFlows:
         if found is None:
             return _NOTHING
         bindings, home = found
+        return self._of_bindings(expr, bindings, home, frame, depth) | self._put_into(expr.id, bindings, home, depth)
+
+    def _put_into(self, name: str, bindings: list[Binding], home: Frame, depth: int) -> GradientFlow:
+        """What statements put into what a variable holds: it may be there, or not yet, or on another path."""
+        values = put_into(home.function).get(name, ())
+        flow = replace(_all(self._of_result(each, home, depth) for each in values), must=frozenset())
+        is_filled = any(is_container(each.expr) for each in bindings) and any(
+            self._may_fill(call, home) for call in handed_over(home.function).get(name, ())
+        )
+        return flow | _UNKNOWN if is_filled else flow
+
+    def _may_fill(self, call: ast.Call, frame: Frame) -> bool:
+        """Whether a call may put something into a container that it is given."""
+        if last_name(call.func) in _CUTTING_BUILTINS:
+            return False
+        return not all(isinstance(value, ExternalName) for value in self._evaluator.values(call.func, frame))
+
+    def _of_bindings(
+        self, expr: ast.Name, bindings: list[Binding], home: Frame, frame: Frame, depth: int
+    ) -> GradientFlow:
         if len(bindings) > 1 and home is frame:
             here = reaching(expr.id, expr, home.function)
             grown = [each for each in here or () if each.kind == "changed"]
@@ -189,17 +211,19 @@ class GradientFlows:
                 for binding, owner in made.attributes.get(expr.attr, ()):
                     if owner is not None and not _is_without_value(binding):
                         home = _on(Frame(owner), frame, expr.value)
-                        flows.append(self._given(binding, home, depth))
+                        flow = self._given(binding, home, depth)
+                        flows.append(flow | _UNKNOWN if is_container(binding.expr) else flow)
         if flows:
             return replace(_either(flows), must=frozenset()) if len(flows) > 1 else flows[0]
         return self.of(expr.value, frame, depth)
 
     def _of_comprehension(self, expr: _COMPREHENSION, frame: Frame, depth: int) -> GradientFlow:
-        return self.of(expr.elt, frame, depth) | _all(self.of(each.iter, frame, depth) for each in expr.generators)
+        made = expr.value if isinstance(expr, ast.DictComp) else expr.elt
+        return self.of(made, frame, depth) | _all(self.of(each.iter, frame, depth) for each in expr.generators)
 
     def _of_call(self, call: ast.Call, frame: Frame, depth: int) -> GradientFlow:
         name = last_name(call.func)
-        if name in _CUTS:
+        if name in (_CUTTING_BUILTINS if isinstance(call.func, ast.Name) else _CUTS):
             return _NOTHING
         values = self._evaluator.values(call.func, frame)
         callees = [value for value in values if isinstance(value, FunctionValue)]
@@ -218,7 +242,7 @@ class GradientFlows:
             held = self._evaluator.values(call.func.value, frame)
             if not any(isinstance(each, Object) for each in held):
                 flow = self.of(call.func.value, frame, depth)
-                if flow.may or isinstance(call.func.value, ast.Call | ast.BinOp):
+                if flow.may or not isinstance(call.func.value, ast.Name | ast.Attribute | ast.Subscript):
                     return flow | inputs  # a method of a tensor
         return inputs | self._of_module(call.func, inputs, frame)
 
