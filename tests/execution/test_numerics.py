@@ -121,6 +121,67 @@ def test_a_scale_that_finds_no_level_is_never_clean(
     assert {each["origin"]["line"] for each in steps} == {9}
 
 
+MASKED = """
+import torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
+for step in range(STEPS):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        scores = model(torch.ones(4, 8))
+        scores = scores.masked_fill(scores < LIMIT, float("-inf"))
+        loss = torch.softmax(scores.float(), 1).square().mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--numerics",)])
+@pytest.mark.parametrize(("limit", "code", "outcome"), [("1e4", 1, "unstable"), ("-1e4", 0, "clean")])
+def test_a_loss_that_is_no_number_is_never_clean(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    limit: str,
+    code: int,
+    outcome: str,
+) -> None:
+    """A row that is masked as a whole makes the loss NaN and leaves its gradients 0, so that no step is skipped.
+
+    Each step is told by what it did itself, also while the share of half precision is sampled.
+    """
+    (tmp_path / "train.py").write_text(MASKED.replace("LIMIT", limit).replace("STEPS", "7"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", *options, "--format", "json", "--", sys.executable, "train.py")) == code
+    report = json.loads(capsys.readouterr().out)
+    assert report["outcome"] == outcome
+    steps_told = report["numerics"]["bad_steps"] if code else []
+    told = {(each["origin"]["line"], each["gradients"], each["skipped"]) for each in steps_told}
+    assert told == ({(11, 0, False)} if code else set())
+    assert code or report["numerics"] is None or not report["numerics"]["bad_steps"]
+
+
+@pytest.mark.slow
+def test_a_step_is_not_told_by_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the first backward overflows by the scale; the loss is inf in every step."""
+    text = MASKED.replace("STEPS", "6").replace("init_scale=2.0", "init_scale=65536.0")
+    text = text.replace('scores = scores.masked_fill(scores < LIMIT, float("-inf"))', "scores = scores.half() + 30000")
+    text = text.replace("torch.softmax(scores.float(), 1).square().mean()", "scores.cumsum(1).mean()")
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--numerics", "--format", "json", "--", sys.executable, "train.py")) == 1
+    steps = json.loads(capsys.readouterr().out)["numerics"]["bad_steps"]
+    assert [(each["origin"]["operator"], each["gradients"] > 0) for each in steps] == [
+        ("cumsum", number == 0) for number in range(6)
+    ]
+
+
 @pytest.mark.slow
 def test_watching_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The weights of a run are the same to the bit with and without."""

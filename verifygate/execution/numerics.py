@@ -57,14 +57,21 @@ def _origin(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | None
 
 
 def never_settles(seen: TraceSummary, report: NumericsReport) -> str:
-    """Why the run is not clean although it broke no rule: its loss scale finds no level. Empty where it does."""
+    """Why the run is not clean although it broke no rule: its loss scale finds no level, or its loss is no number.
+
+    Empty where neither was seen.
+    """
     last = seen.scales[-1].scale if seen.scales else None
     at_the_end = sum(each.skipped and each.step > seen.steps - LAST for each in report.bad_steps)
+    falls_for_ever = seen.skipped == seen.steps and any(each.at_any_scale for each in report.bad_steps)
     mostly = seen.steps >= ENOUGH_STEPS and 2 * seen.skipped > seen.steps
-    if not mostly or not (at_the_end * 2 > LAST or (last is not None and last < 1)):
-        return ""
-    fell = f", and the scale fell to {last:g}" if last is not None else ""
-    return f"the scaler skipped {seen.skipped} of {seen.steps} steps{fell}: it finds no scale that holds"
+    if mostly and (falls_for_ever or at_the_end * 2 > LAST or (last is not None and last < 1)):
+        fell = f", and the scale fell to {last:g}" if last is not None else ""
+        return f"the scaler skipped {seen.skipped} of {seen.steps} steps{fell}: it finds no scale that holds"
+    losses = sum(each.loss and each.at_any_scale is True for each in report.bad_steps)
+    if losses >= LAST and 2 * losses > report.watched:
+        return f"the loss was inf or NaN in {losses} of {report.watched} watched steps, whatever its scale"
+    return ""
 
 
 def lines(report: NumericsReport) -> list[str]:

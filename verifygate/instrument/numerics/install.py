@@ -1,4 +1,4 @@
-"""Look for the operation at which the numbers of a step break: of each step after a skipped one, or of more."""
+"""Look for the operation at which the numbers of a step break: of each step after a bad one, or of more."""
 
 from __future__ import annotations
 
@@ -19,5 +19,6 @@ def install(options: dict[str, Any], tell: Tell) -> None:
     if recording is None:
         raise RuntimeError("the recorder is not installed")
     watch = NonfiniteOrigins(recording, tell, asked=bool(options.get("asked")), first=int(options.get("first", FIRST)))
+    recording.loss_watch = watch.look_at_the_loss
     recording.others.append(watch)
     watch.begin()

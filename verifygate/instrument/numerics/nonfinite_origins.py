@@ -27,10 +27,10 @@ from ..recorder.recording import Recording
 from .breaking import Breaking, is_finite, is_on_purpose, tensors
 from .module_paths import ModulePaths
 
-AFTER_SKIPS = 6
-"""Steps that are watched because the one before them was skipped."""
+AFTER_BAD = 6
+"""Steps that are watched because the one before them was skipped, or had a loss that was not finite."""
 FIRST = 8
-"""Steps that are watched from the beginning, where somebody asks."""
+"""Steps that are watched from the beginning, where somebody asks; else only their losses are."""
 MOST_TOLD = 20
 _FOUND_INF = "_amp_foreach_non_finite_check_and_unscale_"
 Cause = dict[str, Any]
@@ -53,8 +53,10 @@ class NonfiniteOrigins:
         """Sequence number of autograd -> place and module of the forward."""
         self._operations = 0
         self._watched = 0
-        self._after_skips = 0
+        self._after_bad = 0
         self._told = 0
+        self._loss_broke = False
+        """Whether a loss of the step was inf or NaN, in a step that is not watched."""
         self._mode: Any = None
         self._why_not = ""
 
@@ -70,11 +72,24 @@ class NonfiniteOrigins:
         if self._mode is not None:
             self._watched += 1
             self._tell_step(number, last, skipped=skipped)
+            self._loss_broke = self._of_loss is not None
+            self._forget()
             self._stop()
-        after_skip = skipped and self._after_skips < AFTER_SKIPS
-        self._after_skips += after_skip
-        if after_skip or (self._asked and (number < self._first or number & (number - 1) == 0)):
+        after_bad = (skipped or self._loss_broke) and self._after_bad < AFTER_BAD
+        self._after_bad += after_bad
+        self._loss_broke = False
+        if after_bad or (self._asked and self._is_sampled(number)):
             self._start()
+
+    def look_at_the_loss(self, roots: Any) -> None:
+        """Before a backward of a sampled step; watched ones see the loss anyway."""
+        if self._mode is None and self._is_sampled(self._recording.steps):
+            losses = (each for each in tensors((roots,)) if each.is_floating_point())
+            self._loss_broke = not all(is_finite(each.detach()) for each in losses) or self._loss_broke
+
+    def _is_sampled(self, number: int) -> bool:
+        """Among the first steps, and then one whose number is a power of two."""
+        return number < self._first or number & (number - 1) == 0
 
     def told(self) -> None:
         """The run is over."""
@@ -88,11 +103,14 @@ class NonfiniteOrigins:
         elif other_modes():
             self._why_not = "the project has a dispatch mode of its own around its steps"
         else:
-            self._causes = WeakIdKeyDictionary()
-            self._reached, self._of_loss, self._places, self._operations = [], None, {}, 0
             self._modules.start()
             self._mode = _Mode(self)
             self._mode.__enter__()
+
+    def _forget(self) -> None:
+        """What was seen of a step says nothing of the next one, which may be watched by the same mode."""
+        self._causes = WeakIdKeyDictionary()
+        self._reached, self._of_loss, self._places, self._operations = [], None, {}, 0
 
     def _stop(self) -> None:
         """Take the mode off the stack, if nothing lies on top of it; else after a later step."""

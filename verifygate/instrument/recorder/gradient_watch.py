@@ -69,6 +69,8 @@ class GradientWatch:
         weights = argument(arguments, keywords, "grad_tensors")
         root, scaler = self.recording.roots.kind(tensors, weights)
         uses = self.recording.roots.events_below(tensors)
+        if self.recording.loss_watch is not None:
+            self.recording.loss_watch(tensors)
         if self.recording.sampler is not None:
             self.recording.sampler.in_backward = True
 

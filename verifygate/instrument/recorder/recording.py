@@ -60,6 +60,8 @@ class Recording:
         """The scalers of the run, as far as they live."""
         self.last_step: dict[str, Any] = {}
         """What was told of the last step, and its track."""
+        self.loss_watch: Any = None
+        """Who looks at what a backward begins with; called before it."""
         self.others: list[Any] = []
         """Instruments beside the recorder that are called after each step (`stepped`) and at the end (`told`)."""
         self.active = True
