@@ -100,7 +100,7 @@ def _rdjson(text: str, report: CheckReport) -> None:
 
 def _text(text: str, report: CheckReport) -> None:
     assert not [each for each in text if unicodedata.category(each) in HIDDEN and each != "\n"], "a hidden character"
-    heads = [line for line in text.split("\n") if re.search(r" AMP\d+ [\w-]+ \[", line) and not line.startswith(" ")]
+    heads = [line for line in text.split("\n") if re.search(r" [A-Z]+\d+ [\w-]+ \[", line) and not line.startswith(" ")]
     assert len(heads) >= len(report.findings)
 
 
