@@ -50,7 +50,7 @@ TODAY = dt.date(2026, 11, 26)
 NOW = dt.datetime(2026, 11, 26, 12, tzinfo=dt.UTC)
 KEY = "00" * 32
 PLAN = Plan("train:build", steps=1, warmup=0, train_steps=1, seeds=(0,), rounds=1, rounds_max=1)
-_FOLDER = TemporaryDirectory(prefix="verifygate-fuzz-")
+_FOLDER = TemporaryDirectory(prefix="verifygate-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 ROOT = Path(_FOLDER.name)
 
 
@@ -229,7 +229,7 @@ def claims(data: bytes) -> None:
 def foreign_results(data: bytes) -> None:
     """JUnit XML of another runner: read whole or refused."""
     with written(data, "junit.xml") as root:
-        asked = [ForeignResults(file="junit.xml", kind="executed")]
+        asked = [ForeignResults.model_validate({"file": "junit.xml", "class": "executed"})]
         found = understood(lambda: read_foreign(root, asked))
         for each in found or ():
             assert sum(count for _, count in each.file.outcomes) == each.file.tests == len(each.tests)
