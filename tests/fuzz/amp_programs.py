@@ -112,7 +112,9 @@ def _function(random: Random) -> Lines:
     parameters = "model, batches, loss_fn, optimizer=None, *, use_amp=True, scaler=None"
     if random.random() < 0.2:
         parameters = "self_or_cls, /, *args, **kwargs"
-    decorator = [random.choice(("@torch.no_grad()", "@torch.compile", "@staticmethod"))] if random.random() < 0.1 else []
+    decorator = (
+        [random.choice(("@torch.no_grad()", "@torch.compile", "@staticmethod"))] if random.random() < 0.1 else []
+    )
     return [*decorator, f"{head} {name}({parameters}):", *_indented(_training(random))]
 
 

@@ -155,7 +155,9 @@ def run_one(name: str, seconds: float, seed: int) -> dict[str, object]:
         ended = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
     text = (WORK / f"{name}.log").read_text(encoding="utf-8", errors="replace")
     reached = [line.split("cov: ")[1].split()[0] for line in text.splitlines() if "cov: " in line]
-    result = json.loads(told.read_text(encoding="utf-8")) if told.is_file() else {"inputs": 0, "finds": {}, "slowest": 0}
+    result = (
+        json.loads(told.read_text(encoding="utf-8")) if told.is_file() else {"inputs": 0, "finds": {}, "slowest": 0}
+    )
     if ended.returncode:
         result["finds"][f"the process ended with {ended.returncode}: see {told.with_suffix('.log').name}"] = ""
     return result | {"reached": reached[-1] if reached else "not measured"}

@@ -209,5 +209,3 @@ def rewritten(data: bytes) -> bytes | None:
         return None
     again = parsed(text)
     return text if again is not None and tree is not None and ast.dump(again) == ast.dump(tree) else None
-
-
