@@ -79,7 +79,7 @@ def blind(name: str, seconds: float, seed: int) -> None:
 
 
 def guided(name: str, seconds: float, seed: int) -> None:
-    """The same, with atheris choosing what to change by what it reaches. Does not return: libFuzzer ends the process."""
+    """The same, atheris choosing what to change by what it reaches. Does not return: libFuzzer ends the process."""
     import atheris
 
     with atheris.instrument_imports(include=["verifygate"]):
@@ -96,7 +96,14 @@ def guided(name: str, seconds: float, seed: int) -> None:
     reached.mkdir(parents=True, exist_ok=True)
     for data in _begin(search):
         (reached / sha256(data).hexdigest()[:16]).write_bytes(data)
-    options = [f"-max_total_time={int(seconds)}", "-timeout=0", "-max_len=16384", "-rss_limit_mb=4096", f"-seed={seed}"]
+    options = [
+        f"-max_total_time={int(seconds)}",
+        "-timeout=86400",
+        "-max_len=16384",
+        "-rss_limit_mb=4096",
+        f"-seed={seed}",
+        f"-artifact_prefix={WORK}/",
+    ]
     atheris.Setup([sys.argv[0], *options, str(reached)], search.one, custom_mutator=changed)
     atheris.Fuzz()
 
@@ -145,12 +152,12 @@ def reduced(name: str) -> int:
     return added
 
 
-def run_one(name: str, seconds: float, seed: int) -> dict[str, object]:
+def run_one(name: str, mode: str, seconds: float, seed: int) -> dict[str, object]:
     """One target in a process of its own: what came of it."""
     WORK.mkdir(parents=True, exist_ok=True)
     told = WORK / f"{name}.json"
     told.unlink(missing_ok=True)
-    command = [sys.executable, __file__, "--one", name, str(seconds), str(seed)]
+    command = [sys.executable, __file__, "--one", mode, name, str(seconds), str(seed)]
     with (WORK / f"{name}.log").open("wb") as log:
         ended = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
     text = (WORK / f"{name}.log").read_text(encoding="utf-8", errors="replace")
@@ -165,23 +172,25 @@ def run_one(name: str, seconds: float, seed: int) -> dict[str, object]:
 
 def main() -> int:
     if sys.argv[1:2] == ["--one"]:  # before anything of verifygate is imported: it is instrumented as it is
-        name, seconds, seed = sys.argv[2:]
-        (guided if GUIDED else blind)(name, float(seconds), int(seed))
+        mode, name, seconds, seed = sys.argv[2:]
+        (guided if mode == "guided" else blind)(name, float(seconds), int(seed))
         return 0
     from fuzz_targets import TARGETS
 
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=600, help="of all targets together (default: 600)")
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--blind", action="store_true", help="without atheris: no wait for the instrumentation")
     options.add_argument("--keep", action="store_true", help="add to the kept corpus what reached new lines")
     options.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)} (default: all)")
     asked = options.parse_args()
     if unknown := [name for name in asked.targets if name not in TARGETS]:
         options.error(f"there is no target {unknown[0]}")
     names = asked.targets or list(TARGETS)
+    mode = "guided" if GUIDED and not asked.blind else "blind"
     if not GUIDED:
         print("atheris is not installed: inputs are made blindly (pip install atheris)", file=sys.stderr)
-    results = {name: run_one(name, asked.seconds / len(names), asked.seed) for name in names}
+    results = {name: run_one(name, mode, asked.seconds / len(names), asked.seed) for name in names}
     print(f"| {'target':17} | {'inputs':>8} | {'edges reached':>13} | {'slowest, s':>10} | {'finds':>5} |")
     print(f"|{'-' * 19}|{'-' * 9}:|{'-' * 14}:|{'-' * 11}:|{'-' * 6}:|")
     for name, told in results.items():

@@ -32,9 +32,10 @@ PYTHON = (
 )  # fmt: skip
 DATA = (
     b"0", b"-1", b"1e999", b"NaN", b"null", b"true", b'""', b"[]", b"{}", b"[[[[", b"{{", b'"a": 1,', b"2024-13-99",
-    b"12:61:99", b"9" * 5000, b"!!python/object:x", b"!!timestamp x", b"!!int x", b"&a", b"*a", b"<<: 1", b"? a", b"---\n", b"%YAML 9",
-    b"0x1g", b"'''", b'"""', b"[[a]]", b"[a.b]", b"\\ud800", b"\\u0000", b"inf", b"1_0", b"\\", b"]]>", b"<!DOCTYPE a>",
-    b"&#0;", b"<a>", b"/>", b"| --- |", b"100%", b"1/0", b"12 of 10", b"3 passed, 4 failed", b"`a.py:3`", b"..", b"/",
+    b"12:61:99", b"9" * 5000, b"!!python/object:x", b"!!timestamp x", b"!!int x", b"&a", b"*a", b"<<: 1", b"? a",
+    b"---\n", b"%YAML 9", b"0x1g", b"'''", b'"""', b"[[a]]", b"[a.b]", b"\\ud800", b"\\u0000", b"inf", b"1_0", b"\\",
+    b"]]>", b"<!DOCTYPE a>", b"&#0;", b"<a>", b"/>", b"| --- |", b"100%", b"1/0", b"12 of 10", b"3 passed, 4 failed",
+    b"`a.py:3`", b"..", b"/",
 )  # fmt: skip
 
 

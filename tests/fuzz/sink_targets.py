@@ -1,11 +1,11 @@
-"""Properties of what is written: whatever a name, a message or a path holds, each format says one thing to its reader."""
+"""Properties of what is written: whatever a name, a message or a path holds, each format keeps it in its place."""
 
 from __future__ import annotations
 
 import json
 import re
 import unicodedata
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from markdown_it import MarkdownIt
 
@@ -73,7 +73,7 @@ def _sarif(text: str, report: CheckReport) -> None:
 
 
 def _junit(text: str, report: CheckReport) -> None:
-    root = ElementTree.fromstring(text)  # noqa: S314 - our own output
+    root = ET.fromstring(text)  # noqa: S314 - our own output
     cases = list(root.iter("testcase"))
     assert len(cases) == max(1, len(report.findings) + len(report.not_analysed))
     assert {element.tag for element in root.iter()} <= {
@@ -124,6 +124,6 @@ def _cells(text: str) -> None:
         "bullet_list_close", "fence", "paragraph_open", "inline", "paragraph_close",
     ], kinds  # fmt: skip
     assert not re.search("[<>\"']", escape.html_text(text))
-    element = ElementTree.Element("a", b=escape.xml_text(text))
+    element = ET.Element("a", b=escape.xml_text(text))
     element.text = escape.xml_text(text)
-    ElementTree.fromstring(ElementTree.tostring(element))  # noqa: S314 - our own output
+    ET.fromstring(ET.tostring(element))  # noqa: S314 - our own output
