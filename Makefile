@@ -20,7 +20,11 @@ DO ?= compare
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
 	$$python -c '$(RECENT)' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup gate gpu test lint reports docs bench primer clean
+# What `make fuzz` is given: seconds of all targets together, names of targets (all where it is empty).
+SECONDS ?= 600
+TARGETS ?=
+
+.PHONY: help setup gate gpu test lint reports docs bench fuzz primer clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 16
@@ -51,6 +55,9 @@ docs: $(READY) ## build the documentation as a site in build/site; a dead link o
 
 bench: $(READY) ## time the gate itself (pytest-benchmark)
 	@$(BIN)/python -m pytest -o addopts= --benchmark-only
+
+fuzz: $(READY) ## search for inputs that break a property, for SECONDS=600; finds go to tests/fuzz/crashes
+	@$(BIN)/python tests/fuzz/campaign.py --seconds $(SECONDS) $(TARGETS)
 
 primer: $(READY) ## compare the findings on pinned packages with those of BASE=REV (fixes: make primer DO=fix)
 	@$(BIN)/python -m verifygate.quality.primer $(DO) $(if $(BASE),--base $(BASE)) $(foreach name,$(ONLY),--only $(name))

@@ -658,3 +658,21 @@ def test_configuration_that_cannot_be_read_is_not_left_out(kind: str, tmp_path: 
 
     assert main(["check", "--no-cache", "train.py"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_name_of_a_file_cannot_write_a_line_of_its_own(project: Path, capsys: pytest.CaptureFixture[str]):
+    """A CI runner obeys lines that begin with `::`, on standard error too, and a terminal obeys escapes."""
+    name = "a\n::error::forged \x1b[2J.py"
+    (project / name).write_bytes(b"from torch.amp import GradScaler\nx = '\0'\n")
+    assert main(["check"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("verifygate: not analysed: a ::error::forged .py: ")
+
+
+def test_key_of_a_configuration_reaches_no_terminal_as_an_escape(project: Path, capsys: pytest.CaptureFixture[str]):
+    """What a refused file holds is told as text."""
+    (project / "verifygate.toml").write_text('[static]\n"\\u001b[2Jselekt" = []\n', encoding="utf-8")
+    assert main(["check"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("verifygate: error: verifygate.toml:2: unknown key `static.selekt`")
+    assert "\x1b" not in told

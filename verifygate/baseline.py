@@ -38,7 +38,7 @@ def read(path: Path, shown: str) -> Report:
         wrote = f": verifygate {error.tool} did" if isinstance(error.tool, str) else ""
         remedy = f"use the version that wrote it{wrote}, or run the gate again"
         raise UsageError(problem, where=shown, remedy=remedy) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         remedy = "give a report.json that `verifygate run` of this version wrote"
         raise UsageError("not a report of this schema", where=shown, remedy=remedy) from None
 

@@ -130,7 +130,7 @@ def parse(data: bytes, shown: str) -> tuple[Entry, ...]:
 
     try:
         document = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"not valid TOML: {error}", where=shown, remedy=f"correct that line; {WRITE}") from None
     if document.get("version") != VERSION:
         raise UsageError(f"not a baseline file of version {VERSION}", where=shown, remedy=WRITE)

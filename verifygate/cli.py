@@ -40,7 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _answered(argv)
     except VerifygateError as error:
-        print(f"verifygate: error: {error}", file=sys.stderr)
+        from verifygate.report.escape import LONG, plain
+
+        print(f"verifygate: error: {plain(str(error), LONG)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("verifygate: interrupted; earlier reports are untouched", file=sys.stderr)

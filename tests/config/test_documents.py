@@ -24,8 +24,12 @@ CASES: dict[str, tuple[str, dict[Where, int]]] = {
     "quoted keys": (
         "\"a.b\" = 1\n[tool.'x # y'.\"u\\\"]v\"]\n\"\\u00e4\" = 2\n",
         {
-            ("a.b",): 1, ("tool", "x # y", 'u"]v'): 2, ("tool", "x # y", 'u"]v', "ä"): 3,
+            ("a.b",): 1, ("tool",): 2, ("tool", "x # y"): 2, ("tool", "x # y", 'u"]v'): 2, ("tool", "x # y", 'u"]v', "ä"): 3,
         },
+    ),
+    "a table in a table that has no line of its own, or a later one": (
+        "[a.b]\nc = 1\n[a]\nd = 2\n[e.f]\n",
+        {("a",): 3, ("a", "b"): 1, ("a", "b", "c"): 2, ("a", "d"): 4, ("e",): 5, ("e", "f"): 5},
     ),
     "multi-line strings": (
         'a = """\n[no]\nb = 1\n"""\nc = \'\'\'\n\\\'\'\'\nd = """one "" two \\""" e = 1\n""""\nf = "# no"\n',

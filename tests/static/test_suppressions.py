@@ -127,3 +127,11 @@ def test_a_finding_is_silenced_in_its_own_file_only():
     ]
     findings = analyse(Sources(files), StaticSettings()).findings
     assert [(finding.path, finding.line) for finding in findings] == [("b.py", 2)]
+
+
+def test_equal_comments_have_fingerprints_of_their_own():
+    """Who accepts one suppression without a reason has not accepted the next one in that file."""
+    text = b"# verifygate: ignore[AMP201]\nx = 1\n# verifygate: ignore[AMP201]\ny = 2\n"
+    found = analyse(Sources([SourceFile("train.py", text)]), StaticSettings()).findings
+    assert [(each.rule, each.line) for each in found] == [("GATE101", 1), ("GATE101", 3)]
+    assert len({each.fingerprint for each in found}) == 2

@@ -19,6 +19,7 @@ from verifygate.check.project import Asked, read_asked
 from verifygate.check.set_aside import Old, known_old
 from verifygate.check.settings import contents_of, judged, unconfigured
 from verifygate.config.locate import find
+from verifygate.report.escape import LONG, plain
 from verifygate.report.formats import FORMATS, render_check
 from verifygate.report.threshold import AS_IN_RUN, Threshold, threshold
 from verifygate.sources.repository import folder_in_repository
@@ -69,7 +70,8 @@ def _print(text: str) -> None:
 def warn_not_analysed(files: Iterable[NotAnalysed]) -> None:
     """Name on stderr what could not be analysed, and why."""
     for lost in files:
-        print(f"verifygate: not analysed: {lost.path}: {lost.reason}", file=sys.stderr)
+        told = plain(f"verifygate: not analysed: {lost.path}: {lost.reason}", LONG)
+        print(told, file=sys.stderr)
 
 
 def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOutput, Sequence[NotAnalysed]]:

@@ -83,7 +83,9 @@ def read_toml(path: Path, shown: str) -> Document:
     text = _read(path, shown)
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise UsageError("nested too deeply", where=shown, remedy="flatten it") from None
+    except ValueError as error:  # a number of thousands of digits is no TOMLDecodeError
         at = re.search(r"\(at line (\d+), column \d+\)", str(error))
         line = int(at[1]) if at else text.count("\n") + 1
         problem = str(error).split(" (at ")[0]
@@ -152,7 +154,20 @@ def _construct(node: yaml.Node, where: Where, lines: dict[Where, int], shown: st
         return _mapping(node, where, lines, shown, loader)
     if isinstance(node, yaml.SequenceNode):
         return [_construct(child, (*where, index), lines, shown, loader) for index, child in enumerate(node.value)]
-    return loader.construct_object(node)
+    return _scalar(node, shown, loader)
+
+
+def _scalar(node: yaml.Node, shown: str, loader: yaml.SafeLoader) -> Any:
+    """The value of a word; one that looks like a date, or is tagged as one, and is none, is refused."""
+    try:
+        return loader.construct_object(node)
+    except (ValueError, TypeError, AttributeError, LookupError, OverflowError):  # whatever the conversion raises
+        kind = node.tag.rpartition(":")[2]
+        raise UsageError(
+            f"{_short(node.value)} is no value of the type {kind}",
+            where=f"{shown}:{node.start_mark.line + 1}",
+            remedy="put it in quotes if it is text, or correct it",
+        ) from None
 
 
 def _mapping(
@@ -160,7 +175,7 @@ def _mapping(
 ) -> dict[Any, Any]:
     result: dict[Any, Any] = {}
     for key_node, value_node in node.value:
-        key = loader.construct_object(key_node)
+        key = _scalar(key_node, shown, loader)
         place = f"{shown}:{key_node.start_mark.line + 1}"
         if not isinstance(key, Hashable) or not isinstance(key, str):
             raise UsageError(f"the key {_short(key)} is not text", where=place, remedy="put it in quotes")
@@ -186,6 +201,8 @@ def _toml_lines(text: str) -> dict[Where, int]:
     keys = _OPAQUE.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text).split("\n")
     brackets = _OPAQUE.sub(lambda found: "\n" * found[0].count("\n"), text).split("\n")
     lines: dict[Where, int] = {}
+    implied: dict[Where, int] = {}
+    """`[a.b]` makes a table `a` as well, which may have no line of its own."""
     table: Where = ()
     counts: dict[Where, int] = {}
     depth = 0
@@ -199,6 +216,7 @@ def _toml_lines(text: str) -> dict[Where, int]:
             table = ()
             for part in around:  # what lies below the last table of an array belongs to that table
                 table = (*table, part)
+                implied.setdefault(table, number)
                 table = (*table, counts[table]) if table in counts else table
             table = (*table, last)
             if header[1] == "[[":
@@ -210,7 +228,7 @@ def _toml_lines(text: str) -> dict[Where, int]:
             parts = _dotted(key[1])
             for end in range(1, len(parts) + 1):
                 lines.setdefault((*table, *parts[:end]), number)
-    return lines
+    return implied | lines
 
 
 def _dotted(text: str) -> tuple[str, ...]:

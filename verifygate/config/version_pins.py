@@ -24,7 +24,7 @@ _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?P<ve
 _WHEEL = re.compile(r"(?:^|/)(?P<name>[A-Za-z]\w*)-(?P<version>\d+(?:\.\d+)*)[^/]*\.(?:whl|zip|tar\.gz)")
 _CONDA = re.compile(r"(?:[\w./-]+::)?(?P<name>[A-Za-z][\w.-]*)\s*(?P<versions>[^;#]*)")
 _INCLUDED = re.compile(r"(?:-r|--requirement|-c|--constraint)[ =]\s*(?P<path>[^\s#]+)")
-_CLAUSE = re.compile(r"(?P<operator>[=~!<>^]*)\s*v?(?P<release>\d+(?:\.\d+)*)(?P<any>\.?\*)?")
+_CLAUSE = re.compile(r"(?P<operator>[=~!<>^]*)\s*v?(?P<release>[0-9]{1,9}(?:\.[0-9]{1,9})*)(?![0-9])(?P<any>\.?\*)?")
 _LOCKED = re.compile(rb'\[\[package\]\]\s*name = "(?P<name>[\w.-]+)"\s*version = "(?P<version>[^"]+)"')
 _MENTIONS = re.compile(r"torch|accelerate|deepspeed|lightning|transformers", re.IGNORECASE)
 
@@ -286,7 +286,7 @@ def _document(text: str, file: Path) -> object:
 
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
 
 

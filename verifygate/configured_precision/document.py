@@ -131,7 +131,7 @@ def _toml(text: str) -> Item:
 
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise DocumentError(" ".join(str(error).split())[:120]) from None
     return _of_value(data, (), _toml_lines(text), 1)
 

@@ -56,8 +56,9 @@ def _is_searching(trace: Trace, events: list[Event], found: Event) -> bool:
     for event in events:
         if event.number > found.number:
             break
-        if event.kind == "scaler" and isinstance(first := trace.scalers[event.scaler or 0].get("init_scale"), float):
-            scale = first
+        if event.kind == "scaler":
+            first = trace.scalers.get(event.scaler or 0, {}).get("init_scale")
+            scale = first if isinstance(first, float) else scale
         elif event.kind == "update" and isinstance(now := event.fields.get("scale"), int | float):
             scale = float(now)
         elif event.kind == "scaler.step":

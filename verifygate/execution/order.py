@@ -137,7 +137,7 @@ class OrderJudge:
             return False
         if self._scale_read.get(line.scaler or 0) and abs(factor - 1) > NEARLY:
             return False
-        return scale >= LARGE and factor**2 * scale >= 1
+        return scale >= LARGE and factor * factor * scale >= 1
 
     def _scale(self, scaler: int | None) -> float | None:
         """The loss scale, as far as it was read."""

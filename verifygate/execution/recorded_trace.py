@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from verifygate.execution.recorded_shapes import is_event, is_fact
+
 MAX_BYTES = 256 * 1024 * 1024
 """Of all files together; the recorder's own bounds are far below."""
 
@@ -172,6 +174,8 @@ class TraceReader:
             return
         for fact in self._facts.new():
             try:
+                if not is_fact(fact):
+                    raise ValueError(STRANGE)
                 _take(trace, bases.renumbered(fact), bases)
             except _NOT_OURS:
                 trace.problems.append(STRANGE)
@@ -188,6 +192,8 @@ class TraceReader:
             if not trace.sections:
                 trace.sections.append(self._section)
             try:
+                if not is_event(row):
+                    raise ValueError(STRANGE)
                 self._section.events.append(_event(bases.renumbered(row), trace))
             except _NOT_OURS:
                 trace.problems.append(STRANGE)

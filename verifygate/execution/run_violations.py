@@ -336,7 +336,7 @@ def _unscaled(section: Section, trace: Trace, plain: list[tuple[Event, Event]]) 
     region, backward = plain[0]
     if not off:
         yield ObservedViolation(Violation.FP16_WITHOUT_SCALER, region, backward, (region, backward))
-    elif trace.scalers[off[0].scaler or 0].get("asked"):
+    elif trace.scalers.get(off[0].scaler or 0, {}).get("asked"):
         yield ObservedViolation(Violation.SCALER_MISCONSTRUCTED, off[0], backward, (off[0], region, backward))
     else:
         yield ObservedViolation(Violation.ENABLED_MISMATCH, off[0], backward, (off[0], region, backward))

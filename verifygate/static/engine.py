@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -333,7 +334,18 @@ def _suppress(
                     directive, SuppressionProblem.UNUSED_SUPPRESSION, f"nothing here breaks {code}: remove the comment"
                 )
             )
-    return kept, silenced, idle, [problem for problem in problems if problem.rule in active]
+    return kept, silenced, idle, _told_apart(problem for problem in problems if problem.rule in active)
+
+
+def _told_apart(problems: Iterable[Finding]) -> list[Finding]:
+    """Each with a fingerprint of its own: who accepts one comment has not accepted the next one that reads like it."""
+    seen: Counter[str] = Counter()
+    found = []
+    for each in problems:
+        count = seen[each.fingerprint]
+        seen[each.fingerprint] += 1
+        found.append(replace(each, fingerprint=fingerprint(each.fingerprint, str(count))) if count else each)
+    return found
 
 
 def _seen_in_runs(code: str) -> bool:
