@@ -121,6 +121,36 @@ def test_a_scale_that_finds_no_level_is_never_clean(
     assert {each["origin"]["line"] for each in steps} == {9}
 
 
+FIRST_TOO_LARGE = """
+import torch
+model = torch.nn.Linear(4, 1)
+torch.nn.init.constant_(model.weight, 0.0)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+scaler = torch.amp.GradScaler("cpu", init_scale=2.0**17)
+for _ in range(4):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = model(torch.ones(1, 4)).sum()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update(2.0**10)
+"""
+
+
+@pytest.mark.slow
+def test_one_bad_step_does_not_make_the_next_ones_bad(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the first step overflows; the recorder samples the same steps, so that the watch cannot leave at once."""
+    (tmp_path / "train.py").write_text(FIRST_TOO_LARGE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--numerics", "--format", "json", "--", sys.executable, "train.py")) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["trace"]["skipped"] == 1
+    assert [each["step"] for each in report["numerics"]["bad_steps"]] == [1]
+    assert report["numerics"]["watched"] == 4
+
+
 @pytest.mark.slow
 def test_watching_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The weights of a run are the same to the bit with and without."""

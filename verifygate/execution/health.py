@@ -54,14 +54,12 @@ def _rows(sampled: Sequence[Told]) -> Iterable[HealthRow]:
     for window in sampled:
         for row in window["rows"]:
             by_name.setdefault((row["name"], row["parameter"]), []).append((window["step"], row))
-    in_half = {name for (name, parameter), rows in by_name.items() for _, row in rows if row["output"] == "float16"}
     for (name, parameter), rows in by_name.items():
-        of_half = name.rpartition(".")[0] in in_half if parameter else False
         last = rows[-1][1]
         elements = sum(row["elements"] for _, row in rows)
         activation = _largest(row["activation"] for _, row in rows)
         gradient = _largest(row["gradient"] for _, row in rows)
-        heads = [(step, _headroom(row["gradient"])) for step, row in rows if _is_half(row, of_half)]
+        heads = [(step, _headroom(_half(row))) for step, row in rows if _half(row) is not None]
         yield HealthRow(
             name=name,
             kind=last["kind"],
@@ -70,7 +68,7 @@ def _rows(sampled: Sequence[Told]) -> Iterable[HealthRow]:
             activation=activation,
             activation_headroom=_headroom(activation) if last["output"] == "float16" else None,
             gradient=gradient,
-            gradient_headroom=_headroom(gradient) if heads else None,
+            gradient_headroom=_headroom(_largest(_half(row) for _, row in rows)),
             overflows=sum(not all(map(_finite, (row["activation"], row["gradient"]))) for _, row in rows),
             zero=sum(row["zeros"] for _, row in rows) / elements if elements else None,
             subnormal=sum(row["subnormal"] for _, row in rows) / elements if elements else None,
@@ -78,16 +76,17 @@ def _rows(sampled: Sequence[Told]) -> Iterable[HealthRow]:
         )
 
 
-def _is_half(row: Told, of_half: bool) -> bool:
-    """Whether its gradient was computed in float16: a float32 parameter's is cast from there."""
-    return row["gradient"] is not None and (row["gradient_dtype"] == "float16" or of_half)
+def _half(row: Told) -> float | None:
+    """The largest gradient that float16 has to hold: the row's own, or what came to the parameter's cast."""
+    value: float | None = row["gradient"] if row["gradient_dtype"] == "float16" else row["in_half"]
+    return value
 
 
 def _suitable(sampled: Sequence[Told]) -> float | None:
     """The largest power of two with which every sampled gradient in float16 stays below half of the largest."""
     found = []
     for window in sampled:
-        sizes = [row["gradient"] for row in window["rows"] if row["gradient_dtype"] == "float16"]
+        sizes = [_half(row) for row in window["rows"]]
         finite = [size for size in sizes if size and math.isfinite(size)]
         if window["scale"] is None or not finite or len(finite) < sum(size is not None and size > 0 for size in sizes):
             continue

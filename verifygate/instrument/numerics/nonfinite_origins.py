@@ -55,6 +55,8 @@ class NonfiniteOrigins:
         self._watched = 0
         self._after_skips = 0
         self._told = 0
+        self.watches = False
+        """Whether the step that runs is looked at. The mode may have to stay behind it, and lets all pass then."""
         self._mode: Any = None
         self._why_not = ""
 
@@ -67,21 +69,23 @@ class NonfiniteOrigins:
         """A step is over: tell what was seen of it, and decide whether to watch the next one."""
         number, last = self._recording.steps, self._recording.last_step
         skipped = last.get("stepped") is False
-        if self._mode is not None:
+        if self.watches:
             self._watched += 1
             self._tell_step(number, last, skipped=skipped)
-            self._stop()
+            self.watches = False
         after_skip = skipped and self._after_skips < AFTER_SKIPS
         self._after_skips += after_skip
         if after_skip or (self._asked and (number < self._first or number & (number - 1) == 0)):
             self._start()
+        if not self.watches:
+            self._stop()
 
     def told(self) -> None:
         """The run is over."""
         self._tell("numerics", watched=self._watched, why_not=self._why_not)
 
     def _start(self) -> None:
-        if self._mode is not None or self._told >= max(MOST_TOLD, self._first):
+        if self._told >= max(MOST_TOLD, self._first):
             return
         if compiles():
             self._why_not = "torch.compile is in use: a watch would run other code"
@@ -90,9 +94,11 @@ class NonfiniteOrigins:
         else:
             self._causes = WeakIdKeyDictionary()
             self._reached, self._of_loss, self._places, self._operations = [], None, {}, 0
+            self.watches = True
             self._modules.start()
-            self._mode = _Mode(self)
-            self._mode.__enter__()
+            if self._mode is None:
+                self._mode = _Mode(self)
+                self._mode.__enter__()
 
     def _stop(self) -> None:
         """Take the mode off the stack, if nothing lies on top of it; else after a later step."""
@@ -188,6 +194,8 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = kwargs or {}
         result = func(*args, **keywords)
+        if not self._watch.watches:
+            return result
         try:
             self._watch.see(func, args, keywords, result)
         except Exception as error:
