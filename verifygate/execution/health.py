@@ -73,7 +73,17 @@ def _rows(sampled: Sequence[Told]) -> Iterable[HealthRow]:
             zero=sum(row["zeros"] for _, row in rows) / elements if elements else None,
             subnormal=sum(row["subnormal"] for _, row in rows) / elements if elements else None,
             headrooms=tuple(heads),
+            rooms=tuple((step, min(rooms, default=None)) for step, row in rows if (rooms := _rooms(row)) is not None),
         )
+
+
+def _rooms(row: Told) -> list[float] | None:
+    """The headroom of its float16 output and gradient; empty where one is not finite, None where there is neither."""
+    sizes = [row["activation"] if row["output"] == "float16" else None, _half(row)]
+    known = [size for size in sizes if size is not None]
+    if not all(map(math.isfinite, known)):
+        return []
+    return [room for size in known if (room := _headroom(size)) is not None] or None
 
 
 def _half(row: Told) -> float | None:
@@ -96,16 +106,23 @@ def _suitable(sampled: Sequence[Told]) -> float | None:
 
 def _shadow(compared: Sequence[Told]) -> list[ShadowRow]:
     """Each output and gradient, the worst first; outputs before gradients."""
-    by_name: dict[tuple[str, str], list[Told]] = {}
+    by_name: dict[tuple[str, str], list[tuple[int, Told]]] = {}
     for window in compared:
         for row in window["rows"]:
-            by_name.setdefault((row["what"], row["name"]), []).append(row)
+            by_name.setdefault((row["what"], row["name"]), []).append((window["step"], row))
     rows = []
     for (what, name), seen in by_name.items():
-        elements = sum(row["elements"] for row in seen)
-        error = max(row["error"] for row in seen)
-        underflow = sum(row["flushed"] for row in seen) / elements if elements else None
-        rows.append(ShadowRow(name=name, what=what, error=error if math.isfinite(error) else None, underflow=underflow))
+        elements = sum(row["elements"] for _, row in seen)
+        rows.append(
+            ShadowRow(
+                name=name,
+                what=what,
+                error=_known(max(row["error"] for _, row in seen)),
+                underflow=sum(row["flushed"] for _, row in seen) / elements if elements else None,
+                errors=tuple((step, _known(row["error"])) for step, row in seen),
+                underflows=tuple((step, row["flushed"] / row["elements"]) for step, row in seen if row["elements"]),
+            )
+        )
     return sorted(rows, key=lambda row: (row.what != "output", -(row.error if row.error is not None else math.inf)))
 
 
@@ -113,6 +130,10 @@ def _largest(values: Iterable[float | None]) -> float | None:
     """None where there is none, or where one is not finite."""
     known = [value for value in values if value is not None]
     return max(known) if known and all(map(math.isfinite, known)) else None
+
+
+def _known(error: float) -> float | None:
+    return error if math.isfinite(error) else None
 
 
 def _headroom(value: float | None) -> float | None:
