@@ -32,6 +32,7 @@ def cause(packages: Path, said: str, *frames: tuple[str, int]) -> str:
 IN_THE_PACKAGE = "kernels/graphs.py:{} asks for something of CUDA that is not emulated"
 OPERAND = "TypeError: unsupported operand type(s) for |: 'function' and 'NoneType'"
 MISSING = "AttributeError: module 'torch._C' has no attribute '_cuda_getCurrentRawStream'"
+NOT_LOADED = "the compiled operators of torchvision were not loaded: install its build for this torch"
 LAUNCHER = "that takes the environment that a launcher such as torchrun sets"
 
 
@@ -49,6 +50,7 @@ LAUNCHER = "that takes the environment that a launcher such as torchrun sets"
         ("OSError: libcudart.so.12: cannot open shared object file", (), "that is a limit of the emulation"),
         ("ValueError: ... environment variable RANK expected, but not set", (("train.py", 3),), LAUNCHER),
         ("KeyError: 'WORLD_SIZE'", (("train.py", 3),), LAUNCHER),
+        ("RuntimeError: operator torchvision::nms does not exist", (("graphs.py", 2),), NOT_LOADED),
         # what a CUDA device says as well
         ("TypeError: can't convert cuda:0 device type tensor to numpy", (("train.py", 3), ("graphs.py", 2)), ""),
         ("NotImplementedError: \"_amp_unscale_cuda\" not implemented for 'BFloat16'", (("graphs.py", 2),), ""),

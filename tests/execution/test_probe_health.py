@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import jsonschema
 import pytest
 
 from verifygate.cli import main
+from verifygate.execution.health_text import lines
+from verifygate.model.health import HealthReport, HealthRow, Movement, ParameterMovement, ShadowRow
 from verifygate.quality.docs import DOCS
 
 torch = pytest.importorskip("torch")
@@ -150,3 +153,93 @@ def test_state_that_is_kept_elsewhere_is_noticed(probed):
     health, _ = probed(text, "--shadow")
     assert not health["shadow"]
     assert "another when it is computed again" in health["not_shadowed"][0]
+
+
+SUITS = """
+import sys, torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+scaler = torch.amp.GradScaler("cpu", init_scale=SCALE)
+x, y = torch.randn(512, 64), torch.randn(512, 64)
+largest = 0.0
+for _ in range(3):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = (model(x).float() - y).pow(2).mean()
+    scaler.scale(loss).backward()
+    largest = max(float(each.grad.abs().max()) for each in model.parameters())
+    scaler.step(optimizer)
+    scaler.update(SCALE)
+torch.save(largest, sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_scale_that_suits_is_the_largest_that_leaves_a_doubling(probed):
+    """A weight's gradient is summed in float16 over the batch: it overflows long before any module's own."""
+    health, largest = probed(SUITS.replace("SCALE", "256.0"), "--health")
+    suits = health["suitable_scale"]
+    assert max(row["gradient"] for row in health["rows"] if not row["parameter"]) < largest / 8
+    assert 32752 / 2 < largest / 256 * suits <= 32752
+    for scale, holds in ((suits, True), (4 * suits, False)):
+        Path("train.py").write_text(SUITS.replace("SCALE", str(scale)))
+        subprocess.run([sys.executable, "train.py", "saved.pt"], check=True)
+        assert math.isfinite(torch.load("saved.pt")) is holds
+
+
+TWINS = """
+import sys, torch
+torch.manual_seed(0)
+def net():
+    return torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 8))
+one, other = net(), net()
+torch.nn.init.constant_(other[0].weight, 4.0)
+optimizer = torch.optim.SGD([*one.parameters(), *other.parameters()], lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=256.0)
+for number in range(2):
+    optimizer.zero_grad()
+    for _ in range(3):  # accumulation
+        x = torch.rand(4, 8)
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = one(x).float().pow(2).mean()
+        scaler.scale(loss).backward()
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = other(x).float().pow(2).mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+torch.save(0, sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_two_models_of_one_class_have_rows_of_their_own(probed):
+    """And what is accumulated over several calls is compared by its first one."""
+    health, _ = probed(TWINS, "--shadow")
+    largest = {row["name"]: row["activation"] for row in health["rows"] if not row["parameter"]}
+    twins = {"Sequential", "Sequential 2"}
+    assert set(largest) == {f"{model}{part}" for model in twins for part in ("", ".0", ".1", ".2")}
+    assert largest["Sequential 2.0"] > 2 * largest["Sequential.0"]
+    assert health["shadow_steps"] == [1, 2]
+    assert not health["not_shadowed"]
+    assert {row["name"] for row in health["shadow"]} == {"Sequential", "Sequential.0", "Sequential.1", "Sequential.2"}
+    assert all(row["error"] < 5e-3 for row in health["shadow"])
+    assert {row["name"] for row in health["shadow"] if row["what"] == "gradient"} == {"Sequential.0", "Sequential.2"}
+
+
+def test_modules_that_hand_on_one_tensor_are_one_line():
+    figures = {"kind": "X", "dtype": "float16", "activation": 2.0, "gradient": 3.0, "zero": 0.0, "subnormal": 0.0}
+    rows = [HealthRow(name=name, parameter=False, **figures) for name in ("a.lin", "a.drop", "a")]
+    rows += [HealthRow(name="a.lin.weight", parameter=True, overflows=1, **(figures | {"gradient": None}))]
+    shadow = [ShadowRow(name=name, what="output", error=0.25) for name in ("a.lin", "a")]
+    shadow += [ShadowRow(name=name, what="output", error=0.0) for name in ("b", "c")]
+    frozen = ParameterMovement(name="ema.weight", dtype="float32", movement=Movement.FROZEN_MOVED)
+    told = lines(HealthReport(steps=(1,), rows=tuple(rows), shadow=tuple(shadow), movements=(frozen,), seconds=123.4))
+    table = [line.split()[0] for line in told if line.startswith("  ")]
+    assert table == ["least", "a.lin.weight", "a.lin", "name", "a.lin", "b", "c"]
+    assert told[1].endswith("took 123 s)")
+    plain = [" ".join(line.split()) for line in told]
+    assert "a.lin.weight float16 - - inf or NaN - 0.0% 0.0%" in plain
+    assert "a.lin (+2 alike) float16 2 - 3 - 0.0% 0.0%" in plain
+    assert told[-1] == "parameters in the first steps: 1 moved though frozen"

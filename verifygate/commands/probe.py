@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from verifygate.commands.options import format_option
 from verifygate.commands.progress import progress_line
 
 
@@ -19,7 +18,9 @@ from verifygate.commands.progress import progress_line
 @click.option("--shadow", is_flag=True, help="--health, and these steps again in float32: which module suffers.")
 @click.option("--numerics", is_flag=True, help="Watch more steps for the operation at which the numbers break.")
 @click.option("--show-output", is_flag=True, help="Show on stderr what the script writes, while it runs.")
-@format_option
+@click.option(
+    "--format", "fmt", default="text", type=click.Choice(("text", "json", "html")), help="Output; html has pictures."
+)
 @click.option("--seconds", type=click.FloatRange(min=1), default=600.0, help="Time limit of the run (default: 600).")
 def probe(
     command: tuple[str, ...],
@@ -60,6 +61,10 @@ def probe(
         )
     if fmt == "json":
         click.echo(report.model_dump_json(indent=1))
+    elif fmt == "html":
+        from verifygate.report.probe import page
+
+        click.echo(page(report, probe_text.text(report)))
     else:
         click.echo(probe_text.text(report))
     return report.exit_code

@@ -24,6 +24,8 @@ AS_ON_CUDA = re.compile(
     r"|^TypeError: cannot pin '"
 )
 """What a CUDA device says as well, and what compares values."""
+EXTENSION = re.compile(r"operator (?P<package>(?!aten::|prims?::|_?c10d)\w+)::\w+ does not exist")
+"""What torch says where a package's compiled operators were not loaded."""
 NAMES_CUDA = re.compile(r"cuda|nccl|torch\._C\b|\bgpus?\b", re.IGNORECASE)
 _INSTALLED = ("site-packages", "dist-packages")
 
@@ -38,6 +40,9 @@ def cause_in_the_emulation(said: str, trace: Sequence[tuple[str, int]], inside: 
         return "that is a limit of the emulation"
     if LAUNCHER.search(said):
         return "that takes the environment that a launcher such as torchrun sets"
+    if missing := EXTENSION.search(said):
+        name = missing["package"]
+        return f"the compiled operators of {name} were not loaded: install its build for this torch"
     package, line = _raised_in_a_package(trace, inside)
     if package and not AS_ON_CUDA.search(said) and NAMES_CUDA.search(f"{said}\n{line}"):
         return f"{package} asks for something of CUDA that is not emulated"

@@ -54,14 +54,12 @@ def _rows(sampled: Sequence[Told]) -> Iterable[HealthRow]:
     for window in sampled:
         for row in window["rows"]:
             by_name.setdefault((row["name"], row["parameter"]), []).append((window["step"], row))
-    in_half = {name for (name, parameter), rows in by_name.items() for _, row in rows if row["output"] == "float16"}
     for (name, parameter), rows in by_name.items():
-        of_half = name.rpartition(".")[0] in in_half if parameter else False
         last = rows[-1][1]
         elements = sum(row["elements"] for _, row in rows)
         activation = _largest(row["activation"] for _, row in rows)
         gradient = _largest(row["gradient"] for _, row in rows)
-        heads = [(step, _headroom(row["gradient"])) for step, row in rows if _is_half(row, of_half)]
+        heads = [(step, _headroom(_half(row))) for step, row in rows if _half(row) is not None]
         yield HealthRow(
             name=name,
             kind=last["kind"],
@@ -70,24 +68,35 @@ def _rows(sampled: Sequence[Told]) -> Iterable[HealthRow]:
             activation=activation,
             activation_headroom=_headroom(activation) if last["output"] == "float16" else None,
             gradient=gradient,
-            gradient_headroom=_headroom(gradient) if heads else None,
+            gradient_headroom=_headroom(_largest(_half(row) for _, row in rows)),
             overflows=sum(not all(map(_finite, (row["activation"], row["gradient"]))) for _, row in rows),
             zero=sum(row["zeros"] for _, row in rows) / elements if elements else None,
             subnormal=sum(row["subnormal"] for _, row in rows) / elements if elements else None,
             headrooms=tuple(heads),
+            rooms=tuple((step, min(rooms, default=None)) for step, row in rows if (rooms := _rooms(row)) is not None),
         )
 
 
-def _is_half(row: Told, of_half: bool) -> bool:
-    """Whether its gradient was computed in float16: a float32 parameter's is cast from there."""
-    return row["gradient"] is not None and (row["gradient_dtype"] == "float16" or of_half)
+def _rooms(row: Told) -> list[float] | None:
+    """The headroom of its float16 output and gradient; empty where one is not finite, None where there is neither."""
+    sizes = [row["activation"] if row["output"] == "float16" else None, _half(row)]
+    known = [size for size in sizes if size is not None]
+    if not all(map(math.isfinite, known)):
+        return []
+    return [room for size in known if (room := _headroom(size)) is not None] or None
+
+
+def _half(row: Told) -> float | None:
+    """The largest gradient that float16 has to hold: the row's own, or what came to the parameter's cast."""
+    value: float | None = row["gradient"] if row["gradient_dtype"] == "float16" else row["in_half"]
+    return value
 
 
 def _suitable(sampled: Sequence[Told]) -> float | None:
     """The largest power of two with which every sampled gradient in float16 stays below half of the largest."""
     found = []
     for window in sampled:
-        sizes = [row["gradient"] for row in window["rows"] if row["gradient_dtype"] == "float16"]
+        sizes = [_half(row) for row in window["rows"]]
         finite = [size for size in sizes if size and math.isfinite(size)]
         if window["scale"] is None or not finite or len(finite) < sum(size is not None and size > 0 for size in sizes):
             continue
@@ -97,16 +106,23 @@ def _suitable(sampled: Sequence[Told]) -> float | None:
 
 def _shadow(compared: Sequence[Told]) -> list[ShadowRow]:
     """Each output and gradient, the worst first; outputs before gradients."""
-    by_name: dict[tuple[str, str], list[Told]] = {}
+    by_name: dict[tuple[str, str], list[tuple[int, Told]]] = {}
     for window in compared:
         for row in window["rows"]:
-            by_name.setdefault((row["what"], row["name"]), []).append(row)
+            by_name.setdefault((row["what"], row["name"]), []).append((window["step"], row))
     rows = []
     for (what, name), seen in by_name.items():
-        elements = sum(row["elements"] for row in seen)
-        error = max(row["error"] for row in seen)
-        underflow = sum(row["flushed"] for row in seen) / elements if elements else None
-        rows.append(ShadowRow(name=name, what=what, error=error if math.isfinite(error) else None, underflow=underflow))
+        elements = sum(row["elements"] for _, row in seen)
+        rows.append(
+            ShadowRow(
+                name=name,
+                what=what,
+                error=_known(max(row["error"] for _, row in seen)),
+                underflow=sum(row["flushed"] for _, row in seen) / elements if elements else None,
+                errors=tuple((step, _known(row["error"])) for step, row in seen),
+                underflows=tuple((step, row["flushed"] / row["elements"]) for step, row in seen if row["elements"]),
+            )
+        )
     return sorted(rows, key=lambda row: (row.what != "output", -(row.error if row.error is not None else math.inf)))
 
 
@@ -114,6 +130,10 @@ def _largest(values: Iterable[float | None]) -> float | None:
     """None where there is none, or where one is not finite."""
     known = [value for value in values if value is not None]
     return max(known) if known and all(map(math.isfinite, known)) else None
+
+
+def _known(error: float) -> float | None:
+    return error if math.isfinite(error) else None
 
 
 def _headroom(value: float | None) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from verifygate.base.counts import counted
 from verifygate.execution.recorded_trace import Trace
 from verifygate.model.numerics import LARGEST, BadStep, Limit, NumericsReport, Origin
 from verifygate.model.recorded_trace import TraceSummary
@@ -84,6 +85,9 @@ def lines(report: NumericsReport) -> list[str]:
         numbers = ", ".join(str(each.step) for each in steps)
         found.append(f"not finite in step {numbers}: {where}")
         found += [f"    {line}" for line in _told(steps[-1])]
+    if report.watched and not report.bad_steps:
+        steps = counted(report.watched, "watched step")
+        found.append(f"numbers: no inf or NaN came to the loss or to a gradient in {steps}")
     if report.not_watched and not report.bad_steps:
         found.append(f"numbers: NOT MEASURED: {report.not_watched}")
     return found

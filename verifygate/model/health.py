@@ -32,6 +32,8 @@ class HealthRow(Model):
     """Elements of the gradient with 0 < |g| < 2^-14 / all: float16 keeps fewer bits of them."""
     headrooms: tuple[tuple[int, float | None], ...] = ()
     """Step, and `gradient_headroom` in that step; null where it overflowed."""
+    rooms: tuple[tuple[int, float | None], ...] = ()
+    """Step, and the least headroom of output and gradient in that step; null where one of them overflowed."""
 
 
 class ShadowRow(Model):
@@ -44,6 +46,10 @@ class ShadowRow(Model):
     """||run - float32|| / ||float32||, the largest of the compared steps; null where it was not finite."""
     underflow: float | None = None
     """Of a gradient: elements that are zero in the run and not in float32 / all, over the compared steps."""
+    errors: tuple[tuple[int, float | None], ...] = ()
+    """Step, and `error` in that step."""
+    underflows: tuple[tuple[int, float], ...] = ()
+    """Step, and `underflow` in that step."""
 
 
 class Movement(StrEnum):

@@ -39,11 +39,12 @@ def render(report: Report, prefix: str = "../../") -> Mapping[str, str]:
         "most": IN_FULL,
         "most_rows": MOST_ROWS,
     }
-    return {FILES[0]: _environment().get_template("report.html.j2").render(page)}
+    return {FILES[0]: as_page().get_template("report.html.j2").render(page)}
 
 
 @cache
-def _environment() -> Environment:
+def as_page() -> Environment:
+    """The templates, with all text escaped for HTML."""
     return environment(
         _finalize,
         address=escape.link_target,

@@ -17,6 +17,7 @@ from ..recorder import install as recorder
 from ..recorder.compilation import compiles
 from ..recorder.low_precision import other_modes
 from ..recorder.recording import Recording
+from .module_names import ModuleNames
 from .module_values import ModuleValues
 from .parameter_moves import ParameterMoves
 from .shadow import Shadow
@@ -49,7 +50,8 @@ class Sampled:
         self._recording, self._tell = recording, tell
         self._window = 1
         self._values: ModuleValues | None = None
-        self._shadow = Shadow(recording) if shadow else None
+        self._names = ModuleNames(recording)
+        self._shadow = Shadow(recording, self._names) if shadow else None
         self._seconds = 0.0
         self._sampled = 0
         self._why_not = ""
@@ -88,7 +90,7 @@ class Sampled:
         elif other_modes():
             self._why_not = "the project has a dispatch mode of its own around its steps"
         else:
-            self._values = ModuleValues(self._recording, self._shadow)
+            self._values = ModuleValues(self._recording, self._names, self._shadow)
 
     def _scale(self) -> float | None:
         """The loss scale, if all scalers that have one agree. It is read after the step, before its `update`."""

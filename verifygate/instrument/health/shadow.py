@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from ..recorder.low_precision import LOW
 from ..recorder.recording import Recording
-from .module_names import first_tensor, module_names
+from .module_names import ModuleNames, first_tensor
 
 GradientOf = Callable[[Any, str], Any]
 REPEATED = 1 / 8
@@ -66,8 +66,8 @@ class _Call:
 class Shadow:
     """Keeps the first call of the window's model, and repeats it."""
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+    def __init__(self, recording: Recording, names: ModuleNames) -> None:
+        self._recording, self._names = recording, names
         self._call: _Call | None = None
         self._why_not = ""
         self._shadowing = False
@@ -132,8 +132,6 @@ class Shadow:
         return _Call(module, copied, arguments, _versions(arguments), _random_state(), autocast)
 
     def _compared(self, call: _Call, gradient_of: GradientOf) -> list[dict[str, Any]]:
-        if call.times > 1:
-            raise NotRepeatableError(f"{type(call.module).__qualname__} was called {call.times} times in one step")
         if len(call.gradients) != 1:
             raise NotRepeatableError(
                 f"{len(call.gradients)} backwards came to the output of {type(call.module).__qualname__}"
@@ -144,7 +142,7 @@ class Shadow:
         again = _run(call, call.copied, float32=False)
         shadow = _run(call, in_float32, float32=True)
         rows = [*_outputs(call, again, shadow), *_gradients(call, again, shadow, gradient_of)]
-        names = module_names(self._recording, [row["module"] for row in rows])
+        names = self._names.of([row["module"] for row in rows])
         for row in rows:
             row["name"] = names[id(row.pop("module"))]
         return rows

@@ -56,7 +56,9 @@ class NonfiniteOrigins:
         self._after_bad = 0
         self._told = 0
         self._loss_broke = False
-        """Whether a loss of the step was inf or NaN, in a step that is not watched."""
+        """Whether a loss of the step was inf or NaN."""
+        self.watches = False
+        """Whether the step that runs is looked at. The mode may have to stay behind it, and lets all pass then."""
         self._mode: Any = None
         self._why_not = ""
 
@@ -69,21 +71,22 @@ class NonfiniteOrigins:
         """A step is over: tell what was seen of it, and decide whether to watch the next one."""
         number, last = self._recording.steps, self._recording.last_step
         skipped = last.get("stepped") is False
-        if self._mode is not None:
+        if self.watches:
             self._watched += 1
             self._tell_step(number, last, skipped=skipped)
             self._loss_broke = self._of_loss is not None
-            self._forget()
-            self._stop()
+            self.watches = False
         after_bad = (skipped or self._loss_broke) and self._after_bad < AFTER_BAD
         self._after_bad += after_bad
         self._loss_broke = False
         if after_bad or (self._asked and self._is_sampled(number)):
             self._start()
+        if not self.watches:
+            self._stop()
 
     def look_at_the_loss(self, roots: Any) -> None:
         """Before a backward of a sampled step; watched ones see the loss anyway."""
-        if self._mode is None and self._is_sampled(self._recording.steps):
+        if not self.watches and self._is_sampled(self._recording.steps):
             losses = (each for each in tensors((roots,)) if each.is_floating_point())
             self._loss_broke = not all(is_finite(each.detach()) for each in losses) or self._loss_broke
 
@@ -96,21 +99,20 @@ class NonfiniteOrigins:
         self._tell("numerics", watched=self._watched, why_not=self._why_not)
 
     def _start(self) -> None:
-        if self._mode is not None or self._told >= max(MOST_TOLD, self._first):
+        if self._told >= max(MOST_TOLD, self._first):
             return
         if compiles():
             self._why_not = "torch.compile is in use: a watch would run other code"
         elif other_modes():
             self._why_not = "the project has a dispatch mode of its own around its steps"
         else:
+            self._causes = WeakIdKeyDictionary()
+            self._reached, self._of_loss, self._places, self._operations = [], None, {}, 0
+            self.watches = True
             self._modules.start()
-            self._mode = _Mode(self)
-            self._mode.__enter__()
-
-    def _forget(self) -> None:
-        """What was seen of a step says nothing of the next one, which may be watched by the same mode."""
-        self._causes = WeakIdKeyDictionary()
-        self._reached, self._of_loss, self._places, self._operations = [], None, {}, 0
+            if self._mode is None:
+                self._mode = _Mode(self)
+                self._mode.__enter__()
 
     def _stop(self) -> None:
         """Take the mode off the stack, if nothing lies on top of it; else after a later step."""
@@ -206,6 +208,8 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = kwargs or {}
         result = func(*args, **keywords)
+        if not self._watch.watches:
+            return result
         try:
             self._watch.see(func, args, keywords, result)
         except Exception as error:
