@@ -16,7 +16,8 @@ from verifygate.static.contract.training import TRAINS
 
 CASTS = (b"half(", b"bfloat16", b"float16")
 _LEAVES = (*(f"{name}(".encode() for name in EXPORTS), b"torch.save(", b".save_pretrained(", b"save_file(")
-_BACKWARD = re.compile(rb"([\w.\])]*)\.backward\(")
+_BACKWARD = b".backward("
+_RECEIVER = re.compile(rb"[\w.\])]*$")
 _STEP = b".step("
 _IMPORTS_TORCH = re.compile(rb"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 _DEFINES = re.compile(rb"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+\(\s*\w*)", re.MULTILINE)
@@ -115,13 +116,19 @@ def _first_backward(file: SourceFile) -> int:
     The backward of an operation is none, nor what an object does with itself: in `def backward(ctx, grad)` the formula
     of the gradient calls another one, and `self.backward(loss)` is the method of a framework's class.
     """
-    for hit in _BACKWARD.finditer(file.data) if b".backward(" in file.data else ():
-        if hit[1] in (b"self", b"super") or hit[1].startswith((b"ctx", b"torch.ops.")) or not file.is_code(hit.start()):
-            continue
-        above = [each[1] for each in _DEFINES.finditer(file.data, 0, hit.start())]
-        if not above or not _FORMULA.match(above[-1]):
-            return hit.end() - len(b".backward(")
+    data, at = file.data, file.data.find(_BACKWARD)
+    while at != -1:
+        receiver = _RECEIVER.search(data, data.rfind(b"\n", 0, at) + 1, at)
+        if receiver is not None and _is_of_a_loss(receiver[0]) and file.is_code(receiver.start()):
+            above = [each[1] for each in _DEFINES.finditer(data, 0, receiver.start())]
+            if not above or not _FORMULA.match(above[-1]):
+                return at
+        at = data.find(_BACKWARD, at + len(_BACKWARD))
     return -1
+
+
+def _is_of_a_loss(receiver: bytes) -> bool:
+    return receiver not in (b"self", b"super") and not receiver.startswith((b"ctx", b"torch.ops."))
 
 
 def _line(file: SourceFile, offset: int) -> int:

@@ -151,12 +151,13 @@ class Derived:
             return  # a configuration says it
         owns = program.says("owns_gradients")
         has_policy = any(each.startswith("FSDP") for each in program.drivers)
+        accumulates_in_place = not owns and not has_policy and not program.may_leave_torch
         known = [each for each in weights or [symbolic] if FROZEN not in each.value]  # of others, what is trained
         for each in known:  # beside them is not followed
             yield from _gradients(each)
             if _OF_DEEPSPEED in each.value:
                 yield _state_of_deepspeed(each)
-            elif _dtype(each) and not owns and not has_policy and not program.may_leave_torch:
+            elif _dtype(each) and accumulates_in_place:
                 yield _follows(each, Aspect.ACCUMULATION, "in `.grad`, as the gradients")
         known = [each for each in known if _OF_DEEPSPEED not in each.value]
         if program.is_of_deepspeed:

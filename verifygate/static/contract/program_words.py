@@ -5,20 +5,27 @@ from __future__ import annotations
 import re
 
 from verifygate.base.records import record
+from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.file import SourceFile
 
 _TORCHS = rb"Adam|AdamW|SGD|Adamax|NAdam|RAdam|Adagrad|Adadelta|RMSprop|ASGD|LBFGS|Rprop|SparseAdam|Adafactor"
-_OPTIMIZER = re.compile(rb"(?<![\w.])(torch\.optim\.|optim\.|)(" + _TORCHS + rb")\(")
+_OPTIMIZER = re.compile(rb"(" + _TORCHS + rb")\(")
+_OF_TORCH = re.compile(rb"(?:^|[^\w.])(torch\.optim\.|optim\.|)$")
+"""What may stand before the name of an optimizer: at most as much as `_BEFORE` bytes."""
+_BEFORE = 1 + len(b"torch.optim.")
 _IMPORTED = re.compile(rb"from[ \t]+torch\.optim[ \t]+import\b[^\n]*")
 _DDP = re.compile(rb"(?<!class )\b(?:DistributedDataParallel|DDP)\(")
 _TORCHS_DDP = (b"torch.nn.parallel", b"nn.parallel.DistributedDataParallel")
 _HOOKS = (b"register_comm_hook", b"allreduce_always_fp32")
-_OWN_GRADIENTS = re.compile(
-    rb"main_grad|grad_accum_dtype|accumulate_grad_in_fp32|[Gg]radient_?[Aa]ccumulator|master_param|fp32_param"
-    rb"|\.grad(?:\.data)?[ \t]*=(?![ \t]*(?:None\b|=))|\.grad(?:\.data)?\.(?:to|float|half|bfloat16)\("
+_ACCUMULATES = r"Gradient_?[Aa]ccumulator|gradient_?[Aa]ccumulator"
+_OWN_GRADIENTS = Alternatives(
+    r"main_grad|grad_accum_dtype|accumulate_grad_in_fp32|master_param|fp32_param"
+    r"|\.grad(?:\.data)?[ \t]*=(?![ \t]*(?:None\b|=))|\.grad(?:\.data)?\.(?:to|float|half|bfloat16)\("
+    rf"|{_ACCUMULATES}"
 )
-_OWN_MASTERS = re.compile(rb"master_(?:param|weight)|fp32_(?:param|weight|copy)|[Gg]radient_?[Aa]ccumulator")
-_SCALES = re.compile(rb"(?i)scaler(?!s?_?(?:dict)?[ \t]*=[ \t]*None)|loss_scal|apex|native_amp")
+_OWN_MASTERS = Alternatives(rf"master_(?:param|weight)|fp32_(?:param|weight|copy)|{_ACCUMULATES}")
+_SCALES = Alternatives(r"scaler(?!s?_?(?:dict)?[ \t]*=[ \t]*none)|loss_scal|apex|native_amp")
+"""In the bytes of a file in small letters."""
 _DEVICE = (
     rb"\s*(?:f?[\"'](?:cuda|cpu|mps|xpu)[^\"']*[\"']|[\w.\[\]\"']*(?:device|rank|gpu)[\w.\[\]\"']*|torch\.device\([^()]*\))"
     rb"\s*(?:,\s*non_blocking\s*=\s*\w+\s*)?\)"
@@ -71,18 +78,19 @@ def file_words(file: SourceFile) -> FileWords | None:
     data = file.data
     if b"torch" not in data and b"lightning" not in data and b"accelerate" not in data:
         return None
+    small = data.lower()
     optimizer = _first_optimizer(file)
     ddp = _first(file, _DDP) if any(word in data for word in _TORCHS_DDP) else None
     state = _first(file, _STATES)
     found = FileWords(
         may_cast=_first_cast(file),
         optimizer=_line(data, optimizer.start()) if optimizer is not None else 0,
-        optimizer_name=optimizer[2].decode() if optimizer is not None else "",
+        optimizer_name=optimizer[1].decode() if optimizer is not None else "",
         ddp=_line(data, ddp.start()) if ddp is not None else 0,
-        owns_gradients=any(word in data for word in _HOOKS) or _OWN_GRADIENTS.search(data) is not None,
-        owns_masters=_OWN_MASTERS.search(data) is not None,
-        names_deepspeed=b"deepspeed" in data.lower(),
-        may_scale=_SCALES.search(data) is not None,
+        owns_gradients=any(word in data for word in _HOOKS) or _OWN_GRADIENTS.found_in(data),
+        owns_masters=_OWN_MASTERS.found_in(data),
+        names_deepspeed=b"deepspeed" in small,
+        may_scale=_SCALES.found_in(small),
         saves_state=_line(data, state.start()) if state is not None else 0,
         saves_by=state[1].decode() if state is not None else "",
         leaves_out=_UNSAVED.search(data) is not None,
@@ -98,7 +106,10 @@ def _first_optimizer(file: SourceFile) -> re.Match[bytes] | None:
     """The first optimizer that is torch's by its path, or by an import."""
     imports = b" ".join(_IMPORTED.findall(file.data)) if b"torch.optim" in file.data else b""
     for hit in _OPTIMIZER.finditer(file.data) if b"optim" in file.data else ():
-        if (hit[1] or re.search(rb"\b" + hit[2] + rb"\b", imports)) and file.is_code(hit.start()):
+        path = _OF_TORCH.search(file.data[max(0, hit.start() - _BEFORE) : hit.start()])
+        if path is None or not (path[1] or re.search(rb"\b" + hit[1] + rb"\b", imports)):
+            continue
+        if file.is_code(hit.start()):
             return hit
     return None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from verifygate.static.symbols.program import Function
@@ -11,6 +12,7 @@ from verifygate.static.symbols.scopes import Binding, FunctionNode
 from verifygate.static.syntax.traversal import LEAVES, children
 
 _ASSIGNMENTS = ast.Assign | ast.AnnAssign | ast.AugAssign
+_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 _Place = tuple[int, tuple[int, ...], bool]
 """Which block, where in it, and whether that is the block of a loop."""
 _Chain = tuple[_Place, ...]
@@ -24,11 +26,13 @@ def reaching(name: str, at: ast.AST, function: Function) -> list[Binding] | None
     text counts only where a loop around both leads back.
     """
     bindings = function.scope.names.get(name)
-    chains = _chains(function)
-    here = chains.get(id(at))
-    if not bindings or here is None:
+    if not bindings:
         return None
-    placed = [(binding, chains.get(id(binding.node))) for binding in bindings]
+    places = _places(function)
+    here = places.of(at)
+    if here is None:
+        return None
+    placed = [(binding, places.of(binding.node)) for binding in bindings]
     before = [
         (chain, binding) for binding, chain in placed if chain and _line(binding.node) < _line(at) and chain != here
     ]
@@ -47,7 +51,7 @@ def reaching(name: str, at: ast.AST, function: Function) -> list[Binding] | None
         elif _loops_back(chain, here, ruling):
             found.append(binding)
     if ruling is not None:
-        found = [binding for binding in found if chains.get(id(binding.node)) is not None]
+        found = [binding for binding in found if places.of(binding.node) is not None]
     return found
 
 
@@ -81,36 +85,72 @@ def _line(node: ast.AST) -> tuple[int, int]:
     return int(getattr(node, "lineno", 0)), int(getattr(node, "col_offset", 0))
 
 
-@lru_cache(maxsize=256)
-def _chains(function: Function) -> dict[int, _Chain]:
-    """Node -> where it stands, for every node of the function's own body."""
-    found: dict[int, _Chain] = {}
-    _note(function.node.body, (), (id(function.node.body), (), False), found)
-    return found
+class _Places:
+    """Where the nodes of a function's own body stand. Only statements are noted: of ten nodes, nine are parts of one.
+
+    A part is looked for in the statements on its line, so that what is held is small enough to be kept.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self._chains: dict[int, _Chain] = {}
+        self._statements: list[tuple[int, int, ast.AST]] = []
+        """First line, last line, statement: by the first line."""
+        self._note(function.node.body, (), (id(function.node.body), (), False))
+        self._statements.sort(key=lambda each: each[0])
+        self._first_lines = [first for first, _, _ in self._statements]
+
+    def of(self, node: ast.AST) -> _Chain | None:
+        """The place of the statement that a node is, or is a part of; None for what is no node of the body."""
+        if (chain := self._chains.get(id(node))) is not None:
+            return chain
+        line, _ = _line(node.context_expr if isinstance(node, ast.withitem) else getattr(node, "target", node))
+        for at in range(bisect_right(self._first_lines, line) - 1, -1, -1):
+            _, last, statement = self._statements[at]
+            if line <= last and any(each is node for each in _own_parts(statement)):
+                return self._chains[id(statement)]
+        return None
+
+    def _note(self, body: Sequence[ast.AST], around: _Chain, block: _Place) -> None:
+        """Note the statements of a block; the body of a `with` runs as part of the block around it."""
+        whole, prefix, loop = block
+        for index, statement in enumerate(body):
+            place = (whole, (*prefix, index), loop)
+            chain = self._chains[id(statement)] = (*around, place)
+            if isinstance(statement, FunctionNode | ast.ClassDef):
+                continue  # what stands in it is none of the function's own
+            self._statements.append((*_lines(statement), statement))
+            for name, part in _blocks(statement):
+                if name == "body" and isinstance(statement, ast.With | ast.AsyncWith):
+                    self._note(part, around, place)
+                else:
+                    loops = name == "body" and isinstance(statement, ast.For | ast.AsyncFor | ast.While)
+                    self._note(part, chain, (id(part), (), loops))
 
 
-def _note(body: Sequence[ast.AST], around: _Chain, block: _Place, found: dict[int, _Chain]) -> None:
-    """Note the statements of a block; the body of a `with` runs as part of the block around it."""
-    whole, prefix, loop = block
-    for index, statement in enumerate(body):
-        place = (whole, (*prefix, index), loop)
-        chain = (*around, place)
-        inline: list[ast.stmt] = statement.body if isinstance(statement, ast.With | ast.AsyncWith) else []
-        blocks = [
-            (part, isinstance(statement, ast.For | ast.AsyncFor | ast.While) and name == "body")
-            for name in ("body", "orelse", "finalbody", "handlers", "cases")
-            if isinstance(part := getattr(statement, name, None), list) and part and part is not inline
-        ]
-        inner = {id(each) for part in (inline, *(part for part, _ in blocks)) for each in part}
-        found[id(statement)] = chain
-        if isinstance(statement, FunctionNode | ast.ClassDef):
-            continue
-        stack = [child for child in children(statement) if id(child) not in inner]
-        while stack:
-            node = stack.pop()
-            found[id(node)] = chain
-            if node.__class__ not in LEAVES:
-                stack += children(node)
-        _note(inline, around, place, found)
-        for part, loops in blocks:
-            _note(part, chain, (id(part), (), loops), found)
+_places = lru_cache(maxsize=2048)(_Places)
+
+
+def _blocks(statement: ast.AST) -> list[tuple[str, list[ast.AST]]]:
+    """The blocks of a statement, by the names of their fields."""
+    parts = ((name, getattr(statement, name, None)) for name in _BLOCKS)
+    return [(name, part) for name, part in parts if isinstance(part, list) and part]
+
+
+def _own_parts(statement: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a statement, but for what stands in its blocks."""
+    inner = {id(each) for _, part in _blocks(statement) for each in part}
+    stack = [child for child in children(statement) if id(child) not in inner]
+    while stack:
+        node = stack.pop()
+        yield node
+        if node.__class__ not in LEAVES:
+            stack += children(node)
+
+
+def _lines(statement: ast.AST) -> tuple[int, int]:
+    """The first and the last line of a statement, or of the pattern and the guard of a `case`."""
+    if isinstance(statement, ast.match_case):
+        end = (statement.guard or statement.pattern).end_lineno
+        return statement.pattern.lineno, end or statement.pattern.lineno
+    first = statement.lineno  # type: ignore[attr-defined]
+    return first, statement.end_lineno or first  # type: ignore[attr-defined]

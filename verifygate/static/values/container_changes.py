@@ -157,7 +157,7 @@ class Changes:
         done: Contents | None = made
         covered: set[ast.AST] = set()
         for statement in block[start:end]:
-            here = own & set(walk(statement))
+            here = own.intersection(walk(statement)) if own else own
             covered |= here
             if here and done is not None:
                 done = self._interpreted(done, statement, name, home)
@@ -166,7 +166,7 @@ class Changes:
         left = own - covered
         if end == len(block):
             return done if not left else None  # used in a function inside, or behind the block
-        return done if not left & set(walk(block[end])) else None
+        return done if not left.intersection(walk(block[end])) else None
 
     def _interpreted(self, held: Contents, statement: ast.stmt, name: str, frame: Frame) -> Contents | None:
         """What a container holds behind a statement that changes it."""
@@ -203,7 +203,7 @@ class Changes:
         changes = set(_changes_in(frame.function).get(name, ()))
         found: Contents | None = held
         for statement in _statements(body):
-            if found is not None and changes & set(walk(statement)):
+            if found is not None and changes.intersection(walk(statement)):
                 found = self._interpreted(found, statement, name, frame)
         return found
 

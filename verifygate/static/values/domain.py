@@ -167,6 +167,8 @@ class Frame:
     """What is known of values, of the functions that calls run, and of what containers hold, in this frame."""
     constructed: dict[tuple[ast.Call, Function], Frame] = field(default_factory=dict)
     """Allocation site in this frame, and its constructor -> the frame of the constructor as entered from there."""
+    callee_frames: dict[Hashable, Frame] = field(default_factory=dict)
+    """A call in this frame, and what it runs -> the frame in which that runs."""
 
     @property
     def after_loops(self) -> Frame:
@@ -183,6 +185,7 @@ class Frame:
         self.callees.clear()
         self.contents.clear()
         self.constructed.clear()
+        self.callee_frames.clear()
 
     def with_variables(self, variables: Mapping[str | ast.expr, Bound], iteration: str = "") -> Frame:
         """The frame in one iteration of a loop, or of a comprehension."""
@@ -191,7 +194,7 @@ class Frame:
     def _fresh(self, fixed: dict[str | ast.expr, Bound], iteration: str) -> Frame:
         """The frame with other loop variables, and nothing known yet."""
         fresh = replace(self, fixed=fixed, iteration=iteration)
-        fresh.memo, fresh.callees, fresh.contents, fresh.constructed = {}, {}, {}, {}
+        fresh.memo, fresh.callees, fresh.contents, fresh.constructed, fresh.callee_frames = {}, {}, {}, {}, {}
         return fresh
 
     def entered(self, function: Function) -> bool:

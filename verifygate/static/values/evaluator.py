@@ -398,7 +398,22 @@ class Evaluator:
         return _NOTHING_KNOWN
 
     def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
-        """A frame for the function as this call enters it; None where it is being walked already (recursion)."""
+        """The frame of the function as this call enters it; None where it is being walked already (recursion).
+
+        It is made once, so that what is known in it is known to whoever asks next.
+        """
+        this = callee.receiver
+        key = (call, callee.function, this and (this.expr, this.frame), callee.home, callee.partials)
+        if (known := frame.callee_frames.get(key)) is not None:
+            return known
+        cuts = self.cuts
+        entered = self.entered_anew(callee, call, frame)
+        if entered is not None and self.cuts == cuts:
+            frame.callee_frames[key] = entered
+        return entered
+
+    def entered_anew(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
+        """A frame of its own for the function as this call enters it; None where it is being walked already."""
         function = callee.function
         if frame.entered(function) or frame.depth > MAX_DEPTH:
             return None

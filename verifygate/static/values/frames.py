@@ -65,7 +65,7 @@ class Frames:
             return self.of_method(method, made)
         key = (call.expr, method)
         if (frame := call.frame.constructed.get(key)) is None:
-            entered = self._evaluator.enter(FunctionValue(method, call), call.expr, call.frame)
+            entered = self._evaluator.entered_anew(FunctionValue(method, call), call.expr, call.frame)
             frame = call.frame.constructed[key] = entered or self.of_method(method, made)
             frame.receiver_class = made
         return frame
