@@ -27,6 +27,7 @@ MODULES = {
     "init": "init",
     "lsp": "lsp",
     "sweep": "sweep",
+    "attest": "attest",
     "accuracy": "rules",
 }
 """Command -> the module here that has it, under its own name."""
