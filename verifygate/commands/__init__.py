@@ -28,6 +28,7 @@ MODULES = {
     "lsp": "lsp",
     "sweep": "sweep",
     "attest": "attest",
+    "qualification": "qualification",
     "accuracy": "rules",
 }
 """Command -> the module here that has it, under its own name."""
