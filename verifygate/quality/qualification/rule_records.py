@@ -12,10 +12,17 @@ from verifygate.quality.primer.judgements import Answer, read_judgements
 from verifygate.quality.qualification.cases import Case, examples_of, problem_of, problem_of_example
 from verifygate.security.registry import security_rules
 from verifygate.static.registry import load_rules
-from verifygate.static.rule import LoadedRule
+from verifygate.static.rule import LoadedRule, sections_of
 
 SECURITY_TESTS = "tests/security/test_security_rules.py"
-RECORDER_TESTS = "tests/execution/test_run_cases.py::test_case"
+ANALYSER_TESTS = "tests/security/test_security_stage.py"
+RUN_TESTS = "tests/execution/test_run_cases.py::test_case"
+OTHER_RUN_TESTS = {
+    "AMP307": "tests/execution/test_recorded_ranks.py",
+    "AMP404": "tests/execution/test_probe.py",
+    "AMP501": "",
+}
+"""Of rules that a run can show as well, where it is not the usual test; empty: no test names the rule."""
 EXAMPLE_TESTS = (
     "tests/static/test_rule_cases.py::test_documentation_is_complete_and_its_examples_do_as_they_say[{code}]"
 )
@@ -125,7 +132,8 @@ def _of_static(
         ]
     tests = [EXAMPLE_TESTS.format(code=rule.code)]
     tests += [PROOF_TESTS] if rule.proof else []
-    tests += [RECORDER_TESTS] if Witness.RUN in rule.witnesses else []
+    of_runs = OTHER_RUN_TESTS.get(rule.code, RUN_TESTS) if Witness.RUN in rule.witnesses else ""
+    tests += [of_runs] if of_runs else []
     return RuleRecord(
         code=rule.code,
         name=rule.name,
@@ -150,20 +158,21 @@ def _of_static(
 def _of_security(code: str, labelled: Sequence[Judged] | None) -> RuleRecord:
     """Rules of the security stage have no case files: their tests are in the source repository."""
     loaded = security_rules()[code]
+    sections = sections_of(loaded.docs)
     return RuleRecord(
         code=code,
         name=loaded.rule.name,
         severity=loaded.rule.severity.value,
-        claim=loaded.rule.summary,
-        impact="",
-        limits=f"see `verifygate explain {code}`",
-        seen_by=("security stage",),
+        claim=sections["What is looked at"],
+        impact=" ".join(sections["Impact"].split()),
+        limits="what is not named there",
+        seen_by=("the security stage",),
         proof="none: what it allows is somebody else's to do",
         cases=(),
         bad=0,
         good=0,
         examples=0,
-        tests=(SECURITY_TESTS,),
+        tests=(SECURITY_TESTS if loaded.check is not None else ANALYSER_TESTS,),
         accuracy=_accuracy(code, labelled),
     )
 
