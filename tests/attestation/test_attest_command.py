@@ -9,13 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from judged_repository import CONFIG, FAULTY, Judged
 
 from verifygate.attestation import envelope
+from verifygate.attestation.acceptance import Asked, examined
+from verifygate.attestation.predicates import PredicateType
 from verifygate.cli import main
 
 Keys = Callable[..., tuple[Path, Path]]
 OUT = Path("reports/report.intoto.jsonl")
+FIELDS = st.sampled_from(["_type", "subject", "predicateType", "predicate", "more"])
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9) | st.just({"result": "WARNED"}),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 @pytest.fixture
@@ -151,6 +161,28 @@ def test_under_since_the_policy_is_that_of_the_base(
     assert configuration["verifygate:base"] == {"gitCommit": base}
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=200), document=DOCUMENTS, changes=st.dictionaries(FIELDS, DOCUMENTS, max_size=3))
+def test_nothing_that_a_file_holds_raises_or_passes(
+    keys: Keys, data: bytes, document: Any, changes: dict[str, Any]
+) -> None:
+    """Bytes, JSON, and statements of the key with fields of any kind: refused in words, a line each."""
+    private, public = (key.read_bytes() for key in keys())
+    asked = Asked(public, commit="c" * 40)
+    statement = {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{"digest": {"gitCommit": "c" * 40}}],
+        "predicateType": PredicateType.TEST_RESULT.uri,
+        "predicate": {"result": "FAILED"},
+    }
+    payloads = [json.dumps(each).encode() for each in (document, statement | changes)]
+    signed = [envelope.signed(each, private, "key", indent=None) for each in payloads]
+    for text in (data, json.dumps(document).encode(), *signed, b"".join(signed)):
+        refusals = examined(text, asked).refusals
+        assert refusals
+        assert all(each and "\n" not in each for each in refusals)
+
+
 def test_without_the_repository_the_files_are_left_out(
     judged: Judged, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,6 +209,7 @@ def test_what_cannot_be_attested(judged: Judged, keys: Keys, capsys: pytest.Capt
         ("write", str(judged.report), "--key", "absent.pem"): "absent.pem: cannot be read",
         ("write", str(judged.report), "--key", str(public)): "cannot sign with this key",
         ("verify", str(judged.report), "--key", str(public)): "a statement about what?",
+        ("write", str(judged.report), "--url", "file:///run"): "no address of the web",
         ("verify", "absent", "--key", str(public), "--commit", "HEAD"): "absent: cannot be read",
         ("verify", str(judged.report), "--key", str(public), "--commit", "nowhere"): "no revision `nowhere`",
     }

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from google.protobuf import json_format
 from in_toto_attestation.predicates.test_result.v0 import test_result_pb2
@@ -53,6 +55,21 @@ def is_about(statement: Statement, algorithm: str, digest: str) -> bool:
 def result_of(statement: Statement) -> test_result_pb2.TestResult:
     document = json_format.MessageToDict(statement.pb.predicate)
     return json_format.ParseDict(document, test_result_pb2.TestResult(), ignore_unknown_fields=True)
+
+
+def test_the_signature_holds_by_the_words_of_dsse(judged: Judged, keys: Keys) -> None:
+    """Without any library of envelopes: the pre-authentication encoding, and the curve."""
+    private, public = keys()
+    judged.run()
+    key = load_pem_public_key(public.read_bytes())
+    assert isinstance(key, Ed25519PublicKey)
+    for envelope in bundle(judged, private):
+        kind, payload = envelope["payloadType"].encode(), base64.b64decode(envelope["payload"])
+        signed = b" ".join([b"DSSEv1", b"%d" % len(kind), kind, b"%d" % len(payload), payload])
+        (signature,) = envelope["signatures"]
+        key.verify(base64.b64decode(signature["sig"]), signed)
+        with pytest.raises(InvalidSignature):
+            key.verify(base64.b64decode(signature["sig"]), signed + b" ")
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "ecdsa"])

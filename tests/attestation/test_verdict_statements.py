@@ -163,8 +163,9 @@ def test_properties_say_what_was_looked_at() -> None:
     origin = PolicyOrigin(commit=BASE, asked="--since main", state=PolicyState.BASE, config="verifygate.toml")
     of_base = report(check("a"), check("b", Status.PARTIAL), waivers=(WAIVER,), policy_origin=origin)
     assert properties(of_base) == ["VERIFYGATE_PASS", "VERIFYGATE_STAGE_STATIC", "VERIFYGATE_POLICY_OF_BASE"]
-    accepted = origin.model_copy(update={"state": PolicyState.ACCEPTED})
-    assert "VERIFYGATE_POLICY_OF_BASE" not in properties(report(check("a"), policy_origin=accepted))
+    for other in ({"state": PolicyState.ACCEPTED}, {"commit": COMMIT}, {"asked": "--policy-from v1"}):
+        told = properties(report(check("a"), policy_origin=origin.model_copy(update=other)))
+        assert "VERIFYGATE_POLICY_OF_BASE" not in told, other
 
 
 def test_policy_and_base_stand_with_their_digests() -> None:

@@ -91,7 +91,7 @@ def test_what_was_run_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert rule["ran"] == len(list((FOLDER / "AMP205").iterdir())) + 2
     assert (rule["failed"], document["selected"]) == ([], True)
     assert "this kit is not complete" in read(tmp_path, "README.md")
-    assert capsys.readouterr().out.endswith("1 rules, 0 not as it should be\n")
+    assert capsys.readouterr().out.endswith(": 1 rule, 0 not as it should be\n")
 
 
 def test_a_case_that_comes_out_otherwise_ends_in_1(
@@ -158,7 +158,9 @@ def test_without_cases_none_is_claimed(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(cases, "IN_CHECKOUT", tmp_path / "absent")
     document = made(tmp_path / "kit", "--run", "--rule", "AMP501")
     assert (document["cases_from"], document["rules"][0]["ran"]) == ("not at hand", 2)
-    assert "this installation has none" in read(tmp_path / "kit", "README.md")
+    page = read(tmp_path / "kit", "README.md")
+    assert "| Cases | none at hand; 2 examples of the documentation |" in page
+    assert "this installation has none" in page
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,8 @@ def _properties(report: Report) -> Iterable[str]:
         yield ALL_STAGES
     if not any(use.state is WaiverState.IN_FORCE for use in report.waivers):
         yield NO_WAIVER
-    if report.policy_origin is not None and report.policy_origin.state is PolicyState.BASE:
+    origin, base = report.policy_origin, base_of(report)
+    if origin and origin.state is PolicyState.BASE and origin.commit == base != commit_of(report):
         yield POLICY_OF_BASE
 
 

@@ -46,9 +46,12 @@ def write(stored: Path, key: Path | None, output: Path | None, predicate: str, u
     from verifygate.attestation.policy_files import policy_files
     from verifygate.attestation.predicates import PredicateType
     from verifygate.attestation.verdict import statement, written
+    from verifygate.base.errors import UsageError
     from verifygate.merge import handed_in
     from verifygate.report.write import write_file
 
+    if url and not url.startswith(("https://", "http://")):
+        raise UsageError("no address of the web", where="--url", remedy="give one with https://")
     shown = path_as_typed(stored)
     report = handed_in(stored, shown)
     secret = _read(key, "name a key file") if key is not None else b""

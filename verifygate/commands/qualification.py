@@ -30,6 +30,7 @@ def qualification(
 
     Exit code 1 where a file was altered, or something that was run is not as it should be.
     """
+    from verifygate.base.counts import counted
     from verifygate.base.errors import UsageError
     from verifygate.quality.qualification.kit import kit_of, known_codes
     from verifygate.quality.qualification.pages import FILES, files
@@ -55,5 +56,5 @@ def qualification(
         write_file(output / name, text)
     for each in kit.failures:
         click.echo(each)
-    click.echo(f"{path_as_typed(output)}: {len(kit.rules)} rules, {len(kit.failures)} not as it should be")
+    click.echo(f"{path_as_typed(output)}: {counted(len(kit.rules), 'rule')}, {len(kit.failures)} not as it should be")
     return 1 if kit.failures else 0

@@ -165,7 +165,7 @@ def _of_security(code: str, labelled: Sequence[Judged] | None) -> RuleRecord:
         severity=loaded.rule.severity.value,
         claim=sections["What is looked at"],
         impact=" ".join(sections["Impact"].split()),
-        limits="what is not named there",
+        limits="What its claim does not name.",
         seen_by=("the security stage",),
         proof="none: what it allows is somebody else's to do",
         cases=(),
