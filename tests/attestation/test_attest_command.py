@@ -129,16 +129,24 @@ def test_keys_and_payloads_of_others_are_refused(
 
 
 def test_one_bad_word_of_the_key_refuses(signed: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """A bundle with a PASS and a BLOCK of one commit, in any order; lines that are nothing known are passed over."""
+    """A bundle with a PASS and a FAILED of one commit, in any order, or a PASS that names what failed.
+
+    Lines that are nothing known are passed over.
+    """
     good = OUT.read_text()
     OUT.write_text("noise\n{}\n" + good)
     assert verify(capsys, signed[1], "--commit", "HEAD")[0] == 0
-    statement = json.loads(base64.b64decode(json.loads(good.splitlines()[0])["payload"]))
-    statement["predicate"]["result"] = "FAILED"
-    bad = envelope.signed(json.dumps(statement).encode(), signed[0].read_bytes(), "key", indent=None).decode()
-    for text in (good + bad, bad + good):
-        OUT.write_text(text)
-        assert verify(capsys, signed[1], "--commit", "HEAD")[0] == 1
+    for change, told in (
+        ({"result": "FAILED"}, "it says FAILED"),
+        ({"failedTests": ["static.AMP201"]}, "it says PASSED, and names what failed: static.AMP201"),
+    ):
+        statement = json.loads(base64.b64decode(json.loads(good.splitlines()[0])["payload"]))
+        statement["predicate"] |= change
+        bad = envelope.signed(json.dumps(statement).encode(), signed[0].read_bytes(), "key", indent=None).decode()
+        for text in (good + bad, bad + good):
+            OUT.write_text(text)
+            code, said = verify(capsys, signed[1], "--commit", "HEAD")
+            assert (code, told in said) == (1, True), said
 
 
 def test_under_since_the_policy_is_that_of_the_base(
@@ -161,7 +169,7 @@ def test_under_since_the_policy_is_that_of_the_base(
     assert configuration["verifygate:base"] == {"gitCommit": base}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(derandomize=True, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=200), document=DOCUMENTS, changes=st.dictionaries(FIELDS, DOCUMENTS, max_size=3))
 def test_nothing_that_a_file_holds_raises_or_passes(
     keys: Keys, data: bytes, document: Any, changes: dict[str, Any]
