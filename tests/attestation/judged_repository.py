@@ -46,4 +46,5 @@ class Judged:
         return self.git("rev-parse", "HEAD")
 
     def run(self, *options: str) -> int:
-        return main(["run", "--stage", "static", "--format", "json", *options])
+        stage = () if "--stage" in options else ("--stage", "static")
+        return main(["run", *stage, "--format", "json", *options])

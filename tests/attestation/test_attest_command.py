@@ -111,6 +111,21 @@ def test_a_tree_with_changes_vouches_for_no_commit(
     assert (code, "it says WARNED" in told) == (1, True), told
 
 
+def test_tests_that_are_in_no_commit_vouch_for_none(
+    judged: Judged, keys: Keys, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are not among the sources, but the verdict rests on them; where none are run they do not matter."""
+    private, public = keys()
+    passing = "def test_one():\n    assert True\n"
+    (judged.folder / "tests").mkdir()
+    judged.commit(**{"tests/test_one__py": passing})
+    (judged.folder / "tests/test_one.py").write_text(passing.replace("True", "1"), encoding="utf-8")
+    for stage, code in (("execution", 1), ("static", 0)):
+        judged.run("--stage", stage)
+        write(judged, private)
+        assert verify(capsys, public, "--commit", "HEAD")[0] == code, stage
+
+
 def test_keys_and_payloads_of_others_are_refused(
     judged: Judged, signed: tuple[Path, Path], keys: Keys, capsys: pytest.CaptureFixture[str]
 ) -> None:
