@@ -150,7 +150,8 @@ def test_one_bad_word_of_the_key_refuses(signed: tuple[Path, Path], capsys: pyte
     """
     good = OUT.read_text()
     OUT.write_text("noise\n{}\n" + good)
-    assert verify(capsys, signed[1], "--commit", "HEAD")[0] == 0
+    code, said = verify(capsys, signed[1], "--commit", "HEAD")
+    assert (code, "not counted: line 1: not a signed envelope; line 2" in said) == (0, True)
     for change, told in (
         ({"result": "FAILED"}, "it says FAILED"),
         ({"failedTests": ["static.AMP201"]}, "it says PASSED, and names what failed: static.AMP201"),

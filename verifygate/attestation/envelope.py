@@ -1,4 +1,4 @@
-"""Signatures around records: DSSE envelopes, made and verified by securesystemslib (extra `sign`)."""
+"""Signatures around statements: DSSE envelopes, made and verified by securesystemslib (extra `sign`)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ class UnusableKeyError(SignatureError):
 def signed(payload: bytes, private_key: bytes, where: str, indent: int | None = 1) -> bytes:
     """The payload in an envelope, signed with a private key (PEM, PKCS#8: Ed25519 or ECDSA). `where` names the key.
 
-    Without an indent, the envelope is one line: so a bundle holds it.
-
-    Raises UsageError where the library is missing or the key cannot be used.
+    Without an indent, the envelope is one line: so a bundle holds it. Raises UsageError where the library is missing or
+    the key cannot be used.
     """
     try:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -62,7 +61,7 @@ def is_sigstore(document: Any) -> bool:
 
 
 def payload_of(envelope: dict[str, Any]) -> bytes:
-    """What an envelope holds, whoever signed it. Raises SignatureError for what is no envelope of a record."""
+    """What an envelope holds, whoever signed it. Raises SignatureError for what is no envelope of a statement."""
     if envelope.get("payloadType") != PAYLOAD_TYPE:
         raise SignatureError(f"its payload is not of the type {PAYLOAD_TYPE}")
     try:

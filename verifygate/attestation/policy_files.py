@@ -27,9 +27,9 @@ class PolicyFile:
 
 
 def policy_files(report: Report, root: Path) -> tuple[PolicyFile, ...]:
-    """Configuration, specification and baseline of a run, where the repository at `root` still has its commit.
+    """Configuration, specification and baseline of a run, from the repository at `root`.
 
-    None where it has not, or where the run judged by files that are in no commit.
+    Empty where that has no such commit, or where the run judged by files that are in no commit.
     """
     commit, config = _origin(report)
     if not commit or folder_in_repository(root) != report.provenance.folder:

@@ -114,7 +114,8 @@ def _told(ruling: Ruling, commit: str) -> str:
     if ruling.refusals:
         return f"refused: {'; '.join(ruling.refusals)}"
     about = f" for commit {commit[:12]}" if commit else ""
-    return f"accepted: PASS{about}, signature verified ({', '.join(ruling.accepted)})"
+    rest = f"; not counted: {'; '.join(ruling.ignored)}" if ruling.ignored else ""
+    return f"accepted: PASS{about}, signature verified ({', '.join(ruling.accepted)}){rest}"
 
 
 def _as_json(ruling: Ruling) -> str:
