@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
@@ -21,6 +22,7 @@ from verifygate.base.distribution import DISTRIBUTION, install
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CASES = "verifygate/quality/qualification/cases.zip"
 OTHER_PROJECT = re.compile(r"pip3? install [^\n`]*?(?<![\w./-])verifygate(?![\w-])")
 FAULTY = """\
 import torch
@@ -126,9 +128,12 @@ def test_readme_has_the_line_for_a_machine_without_a_gpu() -> None:
 
 @pytest.mark.slow
 def test_wheel_holds_every_file_of_the_package(built: Built) -> None:
-    """Docs, templates and schemas travel with the code, and nothing else does, though it is built from the sdist."""
-    held = {name for name in zipfile.ZipFile(built.wheel).namelist() if ".dist-info/" not in name}
-    assert held == tracked("verifygate")
+    """Docs, templates, schemas and the packed cases travel with the code, and nothing else does."""
+    wheel = zipfile.ZipFile(built.wheel)
+    held = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert held == tracked("verifygate") | {CASES}
+    packed = zipfile.ZipFile(io.BytesIO(wheel.read(CASES)))
+    assert {f"tests/static/cases/{name}" for name in packed.namelist()} == tracked("tests/static/cases")
     for kind in (
         "verifygate/docs/*.md",
         "verifygate/report/templates/*",
@@ -145,7 +150,8 @@ def test_sdist_holds_what_the_wheel_is_built_of(built: Built) -> None:
     assert built.sdist.name == f"{top.rstrip('/')}.tar.gz"
     with tarfile.open(built.sdist) as archive:
         held = {name.removeprefix(top) for name in archive.getnames()}
-    beside = {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "PKG-INFO"}
+    beside = {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "PKG-INFO", "hatch_build.py"}
+    beside |= tracked("tests/static/cases")
     assert {name for name in held if not name.startswith("verifygate/")} - {".gitignore"} == beside
 
 
@@ -175,6 +181,17 @@ def test_it_works_in_a_clean_environment(clean: Path, tmp_path: Path) -> None:
     assert (tmp_path / "reports/latest/report.html").is_file()
     succeeded(verifygate, "fix", "train.py", cwd=tmp_path)
     succeeded(verifygate, "check", "train.py", cwd=tmp_path)
+
+
+@pytest.mark.slow
+def test_the_qualification_kit_runs_from_the_wheel(clean: Path, tmp_path: Path) -> None:
+    """The cases come with it, and the files are those that its RECORD lists."""
+    succeeded(clean / "verifygate", "qualification", "--output", "kit", "--run", "--rule", "AMP201", cwd=tmp_path)
+    kit = json.loads((tmp_path / "kit/qualification.json").read_text(encoding="utf-8"))
+    (rule,) = kit["rules"]
+    assert rule["failed"] == []
+    assert rule["ran"] == rule["bad"] + rule["good"] + rule["examples"] > 50
+    assert (kit["identification"]["installed"], kit["identification"]["altered"]) == ("from a wheel", [])
 
 
 @pytest.mark.slow

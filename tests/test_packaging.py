@@ -29,6 +29,7 @@ TOP_LEVEL = {
     "Makefile",
     "verifygate.toml",
     "constraints.txt",
+    "hatch_build.py",  # where hatchling looks for it
     "action.yml",  # where `uses: OWNER/REPOSITORY@COMMIT` looks for it
 }
 MACHINE_FOLDERS = ("work", "farm", r"root/\.pyenv", r"opt/(wheels|pypi)", r"tmp/(vg|bash_jobs|pkgtest)")

@@ -255,7 +255,7 @@ def signed_project(project: Path, key_pair: KeyPair) -> tuple[bytes, bytes]:
 
 def sign(project: Path, private: bytes) -> None:
     """What `bench record --key` does with a measurement."""
-    from verifygate.performance.attestation.envelope import signed
+    from verifygate.attestation.envelope import signed
 
     (project / RECORD).write_bytes(signed((project / RECORD).read_bytes(), private, "key"))
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from verifygate.attestation.envelope import SignatureError, is_envelope, is_sigstore, signed, verified
 from verifygate.base.errors import UsageError
-from verifygate.performance.attestation.envelope import SignatureError, is_envelope, is_sigstore, signed, verified
 
 KeyPair = Callable[..., tuple[bytes, bytes]]
 PAYLOAD = b'{"_type": "https://in-toto.io/Statement/v1"}\n'
@@ -80,7 +80,7 @@ def test_malformed_envelopes_are_refused_in_one_line(key_pair: KeyPair, change: 
 def test_a_public_key_that_is_none(key_pair: KeyPair) -> None:
     """Said as what it is."""
     private, _ = key_pair()
-    with pytest.raises(SignatureError, match="public key of the settings cannot be used"):
+    with pytest.raises(SignatureError, match="public key in the settings cannot be used"):
         verified(enveloped(private), b"-----BEGIN PUBLIC KEY-----\n")
 
 

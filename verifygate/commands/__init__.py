@@ -27,6 +27,8 @@ MODULES = {
     "init": "init",
     "lsp": "lsp",
     "sweep": "sweep",
+    "attest": "attest",
+    "qualification": "qualification",
     "accuracy": "rules",
 }
 """Command -> the module here that has it, under its own name."""

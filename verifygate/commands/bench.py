@@ -99,8 +99,8 @@ def _against_record(settings: Settings, against: str, fmt: str) -> int:
 @format_option
 def bench_record(output: Path | None, key: Path | None, config: Path | None, fmt: str) -> int:
     """Measure, and write a record that a machine without the device can judge. Exit codes as for `bench run`."""
+    from verifygate.attestation.envelope import signed
     from verifygate.base.errors import UsageError
-    from verifygate.performance.attestation.envelope import signed
     from verifygate.performance.attestation.making import file_name, record_of
     from verifygate.performance.attestation.statement import written
 

@@ -8,7 +8,7 @@ import os
 import platform
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from verifygate.base.loading import loaded
 from verifygate.baseline_file import entries_of, held
 from verifygate.change.ci_event import Event
 from verifygate.config.settings import Settings
+from verifygate.execution.collected_tests import find_tests, read_config
 from verifygate.gate.backgrounds import backgrounds_of, impacts_of
 from verifygate.gate.base_revision import BaseRevision
 from verifygate.gate.in_force import advisory_of, baseline_of, unknown_change, use_of
@@ -95,8 +96,8 @@ def run(
     commit = base.commit if base is not None else ""
     ruling = policy.commit if policy is not None and policy.state is PolicyState.BASE else ""
     subject = subject_of(settings, ruling)
-    provenance = _provenance(settings, sources)  # now: while the stages run, somebody may commit
     asked = [name for name in STAGES if not stages or name in stages]
+    provenance = _provenance(settings, sources, tests="execution" in asked)  # now: meanwhile somebody may commit
     context = StageContext(settings, sources, subject, {}, commit, progress, policy.commit if policy else commit)
     results, interrupted = _run_stages(asked, context)
     mutation = None
@@ -224,9 +225,20 @@ def _prefixed(progress: Progress, stage: str) -> Progress:
     return lambda text: progress(f"{stage}: {text}")
 
 
-def _provenance(settings: Settings, sources: Sources) -> Provenance:
+def _tests_of(settings: Settings) -> Iterator[str]:
+    """The project's tests, as git's path patterns: a run on tests that no commit has is not about a commit."""
+    chosen = settings.execution.pytest or find_tests(settings.root, read_config(settings.root))
+    for path in (each.partition("::")[0] for each in chosen if not each.startswith("-")):
+        if (settings.root / path).is_dir():
+            yield ":(glob)**/*.py" if path == "." else f":(glob){path.rstrip('/')}/**/*.py"
+        elif (settings.root / path).is_file():
+            yield path
+
+
+def _provenance(settings: Settings, sources: Sources, *, tests: bool) -> Provenance:
+    """The inputs of a run; `tests`: those of the project are among them."""
     named = (settings.config, settings.requirements.spec, settings.verdict.baseline)
-    watched = [*settings.sources, *filter(None, named)]
+    watched = [*settings.sources, *filter(None, named), *(_tests_of(settings) if tests else ())]
     if settings.requirements.spec:
         watched.append(lock_path(settings.requirements.spec))
     return Provenance(

@@ -18,6 +18,7 @@ import verifygate
 from verifygate.config import settings
 from verifygate.model.schema import SCHEMAS, field_docs, json_schema
 from verifygate.performance.attestation.statement import Statement
+from verifygate.quality.qualification.kit import Kit
 from verifygate.requirements import inherit
 from verifygate.requirements.lock import Lock
 from verifygate.requirements.spec import Requirement
@@ -52,6 +53,7 @@ def pages() -> dict[str, str]:
     found["schemas/config.schema.json"] = json_schema(settings.FileSettings)
     found["schemas/record.schema.json"] = json_schema(Statement)
     found["schemas/lock.schema.json"] = json_schema(Lock)
+    found["schemas/qualification.schema.json"] = json_schema(Kit)
     found["config.md"] = config_page()
     found["rules.md"] = rules_page()
     for name in inherit.names():

@@ -125,13 +125,18 @@ class LoadedRule:
     @property
     def sections(self) -> dict[str, str]:
         """Title -> text of each section of the documentation."""
-        parts = re.split(_TITLE, self.docs)
-        return {title: text.strip() for title, text in zip(parts[1::2], parts[2::2], strict=True)}
+        return sections_of(self.docs)
 
     @property
     def impact(self) -> str:
         """What the violation does to a training, in one sentence, as reports tell it."""
         return " ".join(self.sections["Impact"].split())
+
+
+def sections_of(docs: str) -> dict[str, str]:
+    """Title -> text of each section of a documentation in Markdown."""
+    parts = re.split(_TITLE, docs)
+    return {title: text.strip() for title, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 @record

@@ -11,13 +11,14 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import ValidationError
 
+from verifygate.attestation import envelope
+from verifygate.attestation.strict_json import DocumentError, parsed
 from verifygate.base.errors import UsageError
 from verifygate.config.performance import RecordsSettings
 from verifygate.config.settings import Settings
-from verifygate.performance.attestation import envelope
 from verifygate.performance.attestation.closure import digests, imported_files, settings_files
 from verifygate.performance.attestation.figures import disagreements
-from verifygate.performance.attestation.statement import Predicate, RecordError, Statement, parsed, read, utc
+from verifygate.performance.attestation.statement import Predicate, Statement, read, utc
 from verifygate.performance.comparison import Comparison, Plan, loaded
 from verifygate.sources import git
 
@@ -121,7 +122,7 @@ def examined(path: str, terms: Terms) -> Ruling:
         return Ruling(path, (f"it cannot be read: {error.strerror}",), unreadable=True)
     try:
         statement, signed = _trusted(path, data, terms)
-    except RecordError as error:
+    except DocumentError as error:
         return Ruling(path, (str(error),), unreadable=True)
     except UntrustedError as error:
         return Ruling(path, (str(error),))
@@ -155,7 +156,7 @@ def sound(path: Path) -> Comparison:
         comparison = loaded(statement.predicate.comparison)
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=str(path), remedy=remedy) from None
-    except (RecordError, envelope.SignatureError, ValueError) as error:
+    except (DocumentError, envelope.SignatureError, ValueError) as error:
         raise UsageError(str(error), where=str(path), remedy=remedy) from None
     if false := disagreements(comparison, statement.predicate.figures):
         problem = f"its summary does not follow from its samples: {', '.join(false)}"
@@ -187,7 +188,7 @@ def device_of(comparison: Comparison | None) -> str:
 def _trusted(path: str, data: bytes, terms: Terms) -> tuple[Statement, bool]:
     """What the record states, and whether a signature vouches for it.
 
-    Raises RecordError, SignatureError or UntrustedError.
+    Raises DocumentError, SignatureError or UntrustedError.
     """
     document = parsed(data)
     if envelope.is_sigstore(document):

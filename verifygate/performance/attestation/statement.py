@@ -8,17 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, ConfigDict, Field, ValidationError
 
+from verifygate.attestation.strict_json import STATEMENT_TYPE, DocumentError
 from verifygate.model import Model
 
-STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:verifygate:benchmark:v1"
-MAX_BYTES = 64 * 1024 * 1024
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Name = Annotated[str, Field(min_length=1, max_length=4096)]
-
-
-class RecordError(Exception):
-    """What was read is no record; the message says why in one line."""
 
 
 class Digest(Model):
@@ -84,43 +79,20 @@ def written(statement: Statement) -> bytes:
     return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
 
 
-def parsed(data: bytes) -> Any:
-    """The JSON of a file that may hold a record. Raises RecordError."""
-    if len(data) > MAX_BYTES:
-        raise RecordError(f"larger than {MAX_BYTES // 1024 // 1024} MiB")
-    try:
-        return json.loads(data, object_pairs_hook=_each_once, parse_constant=_no_constant)
-    except RecursionError:
-        raise RecordError("nested too deeply") from None
-    except ValueError as error:
-        raise RecordError(f"not JSON: {error}") from None
-
-
 def read(document: Any) -> Statement:
-    """The statement that a JSON document holds. Raises RecordError."""
+    """The statement that a JSON document holds. Raises DocumentError."""
     try:
         statement = Statement.model_validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise RecordError(f"no record: `{where}`: {first['msg']}" if where else f"no record: {first['msg']}") from None
+        told = f"`{where}`: {first['msg']}" if where else first["msg"]
+        raise DocumentError(f"no record: {told}") from None
     if len(statement.files) != len(statement.subject):
-        raise RecordError("no record: a file is named twice")
+        raise DocumentError("no record: a file is named twice")
     return statement
 
 
 def utc(moment: dt.datetime) -> str:
     """A moment as people and records write it."""
     return moment.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A key that stands twice could mean one thing to who signed and another to who reads."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key occurs twice in one object")
-    return found
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON number")

@@ -1,4 +1,4 @@
-"""Signatures around records: DSSE envelopes, made and verified by securesystemslib (extra `sign`)."""
+"""Signatures around statements: DSSE envelopes, made and verified by securesystemslib (extra `sign`)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,15 @@ class SignatureError(Exception):
         self.forged = forged
 
 
-def signed(payload: bytes, private_key: bytes, where: str) -> bytes:
+class UnusableKeyError(SignatureError):
+    """The reader's own key is no key, or nothing is installed that could verify: no word on the signature."""
+
+
+def signed(payload: bytes, private_key: bytes, where: str, indent: int | None = 1) -> bytes:
     """The payload in an envelope, signed with a private key (PEM, PKCS#8: Ed25519 or ECDSA). `where` names the key.
 
-    Raises UsageError where the library is missing or the key cannot be used.
+    Without an indent, the envelope is one line: so a bundle holds it. Raises UsageError where the library is missing or
+    the key cannot be used.
     """
     try:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -44,7 +49,7 @@ def signed(payload: bytes, private_key: bytes, where: str) -> bytes:
         raise UsageError(f"cannot sign with this key: {_line(error)}", where=where, remedy=remedy) from None
     envelope = Envelope(payload, PAYLOAD_TYPE, {})
     envelope.sign(signer)
-    return (json.dumps(envelope.to_dict(), indent=1) + "\n").encode()
+    return (json.dumps(envelope.to_dict(), indent=indent) + "\n").encode()
 
 
 def is_envelope(document: Any) -> bool:
@@ -56,7 +61,7 @@ def is_sigstore(document: Any) -> bool:
 
 
 def payload_of(envelope: dict[str, Any]) -> bytes:
-    """What an envelope holds, whoever signed it. Raises SignatureError for what is no envelope of a record."""
+    """What an envelope holds, whoever signed it. Raises SignatureError for what is no envelope of a statement."""
     if envelope.get("payloadType") != PAYLOAD_TYPE:
         raise SignatureError(f"its payload is not of the type {PAYLOAD_TYPE}")
     try:
@@ -65,8 +70,11 @@ def payload_of(envelope: dict[str, Any]) -> bytes:
         raise SignatureError("its payload is not base64") from None
 
 
-def verified(envelope: dict[str, Any], public_key: bytes) -> bytes:
-    """The payload of an envelope that the owner of `public_key` (PEM) signed. Raises SignatureError."""
+def verified(envelope: dict[str, Any], public_key: bytes, whose: str = "in the settings") -> bytes:
+    """The payload of an envelope that the owner of `public_key` (PEM) signed. Raises SignatureError.
+
+    `whose` says in the messages which key it is.
+    """
     payload_of(envelope)
     try:
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -74,11 +82,11 @@ def verified(envelope: dict[str, Any], public_key: bytes) -> bytes:
         from securesystemslib.exceptions import UnverifiedSignatureError
         from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
     except ImportError:
-        raise SignatureError(NO_LIBRARY) from None
+        raise UnusableKeyError(NO_LIBRARY) from None
     try:
         key = SSlibKey.from_crypto(load_pem_public_key(public_key))
     except Exception as error:  # as in `signed`
-        raise SignatureError(f"the public key of the settings cannot be used: {_line(error)}") from None
+        raise UnusableKeyError(f"the public key {whose} cannot be used: {_line(error)}") from None
     claimed = False
     try:
         # The library takes a signature only under its key's id, which is no part of what is signed: say it is ours.
@@ -88,7 +96,7 @@ def verified(envelope: dict[str, Any], public_key: bytes) -> bytes:
         opened = Envelope.from_dict({**envelope, "signatures": ours})
         opened.verify([key], threshold=1)
     except UnverifiedSignatureError:
-        problem = "it was changed after it was signed" if claimed else "it is not signed with the key in the settings"
+        problem = "it was changed after it was signed" if claimed else f"it is not signed with the key {whose}"
         raise SignatureError(problem, forged=claimed) from None
     except Exception as error:  # a malformed signature raises whatever its parts raise
         raise SignatureError(f"its signature cannot be read: {_line(error)}") from None
