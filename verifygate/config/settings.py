@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,6 +19,7 @@ from verifygate.config.version_pins import FRAMEWORKS, TORCH, allowed_versions, 
 from verifygate.model.base import Model
 from verifygate.model.finding import Severity
 from verifygate.model.policy import PolicySetting, Waiver
+from verifygate.model.program import Program
 from verifygate.rule_codes import SecurityRisk
 from verifygate.stage_registry import STAGES, default_weights
 
@@ -289,6 +290,14 @@ class Settings(FileSettings):
     def with_emulation(self, on: bool) -> Settings:
         """The same, with CUDA emulated where tests skip for want of it, or not."""
         return self.model_copy(update={"execution": self.execution.model_copy(update={"emulate_cuda": on})})
+
+    def with_programs(self, programs: Iterable[Program]) -> Settings:
+        """The same, with programs that were found as the entries of the oracles."""
+        keys: dict[str, list[str]] = {"entries": [], "emulated_entries": []}
+        for each in programs:
+            keys[each.setting].append(each.command)
+        oracles = self.execution.oracles.model_copy(update={key: tuple(given) for key, given in keys.items()})
+        return self.model_copy(update={"execution": self.execution.model_copy(update={"oracles": oracles})})
 
     @property
     def policy(self) -> tuple[PolicySetting, ...]:

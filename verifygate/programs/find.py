@@ -31,8 +31,11 @@ _MOST_FOLLOWED = 40
 """Files that are followed; of a tree with more of them, those whose names and folders promise most."""
 _TRAINS_BY_NAME = re.compile(r"(?:^|_)(?:train|pretrain|finetune|fine_tune|fit)")
 _MAIN_BY_NAME = re.compile(r"^(?:main|run|__main__)")
-_ASIDE = frozenset({"legacy", "deprecated", "old", "archive", "third_party", "docs", "benchmarks", "benchmark", "tutorials",
-                    "extensions", "contrib"})
+_ASIDE = frozenset({
+    "legacy", "deprecated", "old", "archive", "third_party", "docs", "benchmarks", "benchmark", "tutorials",
+    "extensions", "contrib",
+})  # fmt: skip
+"""Folders of what is not the project's own training, or no more."""
 _CUDA = Alternatives(r"\bcuda\b|\.cuda\(")
 _HEADS = Alternatives(r"num_heads|n_head|nhead|MultiheadAttention|n_heads")
 _NO_PROGRAMS = frozenset({"setup.py", "conftest.py", "__init__.py", "hubconf.py", "noxfile.py", "conf.py"})
@@ -48,19 +51,23 @@ class _Found:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Those with AMP code first; then what runs as it stands, what is called train, what lies near the root."""
+        """What is not aside first; then what runs as it stands, what is called train, what lies near the root."""
         aside, by_name, depth = _promise(self.file.path)
         number = len(self.program.obstacles)
-        return (not self.has_amp, aside, number > 0, by_name, depth, number, self.file.path)
+        return (aside, number > 0, by_name, depth, number, self.file.path)
 
 
 def found_programs(sources: Sources, root: Path) -> tuple[Program, ...]:
-    """The programs of the sources that train, best first. `root` is the folder that commands run in."""
+    """The programs of the sources that train, best first: those that come to AMP code, or all where none does.
+
+    `root` is the folder that commands run in.
+    """
     with warnings.catch_warnings(), room_for_nesting(), collection_paused():
         warnings.simplefilter("ignore")  # the project's own SyntaxWarnings are no business of this
         reach = Reach(sources)
         found = sorted(_found(reach, root), key=lambda each: each.order)
-    return tuple(each.program for each in found[:MOST_FOUND])
+    with_amp = [each for each in found if each.has_amp]
+    return tuple(each.program for each in (with_amp or found)[:MOST_FOUND])
 
 
 def _found(reach: Reach, root: Path) -> Iterator[_Found]:
@@ -94,16 +101,14 @@ def _program(
     file: SourceFile, files: list[SourceFile], reached: Reached, step: Step, reach: Reach, root: Path
 ) -> Program:
     needs_cuda = any(_CUDA.found_in(each.data) for each in files)
-    options = _options(reached, reach)
-    small = proposals(
-        options, needs_cuda=needs_cuda, has_heads=any(_HEADS.found_in(each.data) for each in files)
-    )
+    options = _options(reached)
+    small = proposals(options, needs_cuda=needs_cuda, has_heads=any(_HEADS.found_in(each.data) for each in files))
     start, problem = _start(file, reach, root)
     if any(map(has_sub_commands, reached.functions)):
         small, options, problem = [], [], ["asks for a sub-command"]
     found = list(problem)
     first = FirstRun(reached, options, small, reach.enclosing)
-    found += obstacles(reached, first, options, {each.option.name for each in small}, root)
+    found += obstacles(reached, first, options, small, root)
     return Program(
         command=" ".join([start, *map(_quoted, _in_order(small))]),
         path=step.path,
@@ -114,7 +119,7 @@ def _program(
     )
 
 
-def _options(reached: Reached, reach: Reach) -> list[Option]:
+def _options(reached: Reached) -> list[Option]:
     """What the functions of a program declare; where none does, what its own file declares anywhere."""
     found = list(declared_by_assignments(reached.functions[0]))
     found += [each for function in reached.functions for each in _declared(function, reached)]

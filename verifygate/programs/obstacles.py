@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from verifygate.programs.first_run import Comes, FirstRun
-from verifygate.programs.option import NOT_KNOWN, Option, literal
+from verifygate.programs.option import Option, literal
 from verifygate.programs.reach import Reached
+from verifygate.programs.small_settings import Proposal, makes_up_data
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 
@@ -34,14 +35,15 @@ MOST = 4
 """Obstacles that are named."""
 
 
-def obstacles(reached: Reached, first: FirstRun, options: Iterable[Option], given: Set[str], root: Path) -> list[str]:
-    """Each in words. `given`: the names of the options that have a proposed value; `root`: where the program runs."""
-    options = list(options)
-    found = [f"needs {option.asked}" for option in options if option.required and option.name not in given]
-    made_up = any(option.name in given and _is_made_up(option) for option in options)
-    if not made_up:
-        rest = [each for each in options if not each.required and each.name not in given]
-        found += filter(None, (_missing_data(option, root) for option in rest))
+def obstacles(
+    reached: Reached, first: FirstRun, options: Iterable[Option], small: Iterable[Proposal], root: Path
+) -> list[str]:
+    """Each in words. `small`: the settings that are proposed; `root`: where the program runs."""
+    given = {each.option.name for each in small}
+    rest = [option for option in options if option.name not in given]
+    found = [f"needs {option.asked}" for option in rest if option.required]
+    if not any(makes_up_data(each) for each in small):
+        found += filter(None, (_missing_data(option, root) for option in rest if not option.required))
         found += _fetching(reached, first)
         found += _missing_files(reached, first, root)
     found += _services(reached, first)
@@ -49,22 +51,17 @@ def obstacles(reached: Reached, first: FirstRun, options: Iterable[Option], give
     return found
 
 
-def _is_made_up(option: Option) -> bool:
-    """Whether an option with a proposal chooses data that is made up: of those that name data, only such get one."""
-    return re.search(r"data|dummy|fake|synthetic", option.name.lower()) is not None and not option.kind == "int"
-
-
 def _missing_data(option: Option, root: Path) -> str:
-    """That the folder or file of an option's default is not there; empty where it is, or nothing says that it is one."""
-    if not _IS_DATA.fullmatch(option.name.lower()) or option.choices or option.kind in ("int", "float", "bool"):
+    """That the folder or file of an option's default is not there; empty where it is, or it is none."""
+    name, default = option.name.lower(), option.default
+    if not _IS_DATA.fullmatch(name) or option.choices or option.kind not in ("", "str", "Path"):
         return ""
-    if option.default in (None, ""):
-        if _IS_CONFIG.match(option.name.lower()):
-            return ""
-        return f"may need {option.asked}" if option.kind in ("", "str", "Path") else ""
-    default = option.default
-    looks_like_path = isinstance(default, str) and ("/" in default or not option.flags or "dir" in option.name or PurePosixPath(default).suffix)
-    if default is NOT_KNOWN or not looks_like_path or _holds_something(root / default):
+    if default in (None, ""):
+        return "" if _IS_CONFIG.match(name) else f"may need {option.asked}"
+    if not isinstance(default, str):
+        return ""
+    is_path = "/" in default or not option.flags or "dir" in name or PurePosixPath(default).suffix
+    if not is_path or _holds_something(root / default):
         return ""
     return f"needs {option.asked}: its default `{default}` is not here"
 
@@ -106,7 +103,8 @@ def _missing_files(reached: Reached, first: FirstRun, root: Path) -> Iterator[st
         if _holds_something(root / path) or first.is_looked_for(call, function):
             continue
         comes = first.comes_by(call, function)
-        if comes is Comes.YES or (comes is Comes.PERHAPS and last_name(call.func) != "Path" and _DATA_PATH.fullmatch(path)):
+        opens = last_name(call.func) != "Path" and _DATA_PATH.fullmatch(path)
+        if comes is Comes.YES or (comes is Comes.PERHAPS and opens):
             what = "is empty here" if (root / path).is_dir() else "is not here"
             yield f"reads `{path}`, which {what}: {_place(call, function)}"
 
@@ -181,10 +179,10 @@ def _text(expr: ast.expr, function: Function, depth: int = 0) -> str | None:
 def _launched(reached: Reached, first: FirstRun) -> Iterator[str]:
     """Where what a launcher sets must be there: `os.environ["LOCAL_RANK"]`, a process group of no given rank."""
     for function, call in _calls(reached):
-        if last_name(call.func) == "init_process_group" and all(word.arg != "rank" for word in call.keywords):
-            if first.comes_by(call, function) is Comes.YES:
-                yield f"is started by torchrun: {_place(call, function)}"
-                return
+        by_environment = last_name(call.func) == "init_process_group" and all(w.arg != "rank" for w in call.keywords)
+        if by_environment and first.comes_by(call, function) is Comes.YES:
+            yield f"is started by torchrun: {_place(call, function)}"
+            return
     for function in reached.functions:
         for node in function.of_kind(ast.Subscript):
             if last_name(node.value) != "environ" or literal(node.slice) not in _LAUNCHER:

@@ -126,7 +126,8 @@ def _called(function: Function, evaluator: Evaluator) -> Iterator[tuple[Function
 def _decorated(name: str, function: Function) -> Iterator[Function]:
     """The function of a name in its own file, whatever its decorators make of it; and the commands of a group."""
     module = function.module
-    if (found := module.functions.get(name)) is not None and getattr(found.node, "decorator_list", ()):
+    found = module.functions.get(name)
+    if found is not None and not isinstance(found.node, ast.Module) and found.node.decorator_list:
         yield found
     if not function.symbol:
         for each in module.functions.values():

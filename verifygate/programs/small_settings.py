@@ -20,7 +20,8 @@ Value = Callable[[Option, "Around"], list[str] | None]
 _YES = {"str2bool": "true", "bool": "True", "str_to_bool": "true", "strtobool": "true", "boolean": "true"}
 """The type of an option that takes a yes -> how to say it."""
 _DIRECTORY = re.compile(r"dir|folder|path|root|^out(?:put|f)?$")
-_SMALL_WORDS = re.compile(r"(?:^|[-_.\d])(?:tiny|nano|mini|small|toy|micro|xs|test)(?:[-_.\d]|$)|^resnet18$", re.I)
+_SMALL_WORDS = re.compile(r"(?:^|[-_.\d])(?i:tiny|nano|mini|small|toy|micro|xs|test)(?:[-_.\d]|$)|^resnet18$")
+_HEADS = frozenset({"nhead", "nheads", "n_head", "n_heads", "num_heads", "num_attention_heads", "heads"})
 _FAKE = re.compile(r"fake|synthetic|dummy|random|toy", re.IGNORECASE)
 _HALF = ("fp16", "float16", "16-mixed", "16", "half", "amp", "mixed", "bf16", "bfloat16", "bf16-mixed")
 """What a precision may be called, the one that needs a loss scale first."""
@@ -58,6 +59,11 @@ def proposals(options: Iterable[Option], *, needs_cuda: bool, has_heads: bool) -
         if values is not None and _fits(option, values):
             found.append(Proposal(option, tuple(option.written(*values)), values[0] if values else True))
     return found
+
+
+def makes_up_data(proposal: Proposal) -> bool:
+    """Whether a setting has the program make its data up, so that it reads and fetches none."""
+    return _FAKE.search(proposal.option.name if proposal.value is True else str(proposal.value)) is not None
 
 
 def _fits(option: Option, values: list[str]) -> bool:
@@ -226,4 +232,3 @@ _TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
             r"|out|outf|output|outdir|save|save_to|project|logdir|savedir|rundir"), _temporary),
 )  # fmt: skip
 """How an option may be called -> its value. The first row that fits counts."""
-_HEADS = frozenset({"nhead", "nheads", "n_head", "n_heads", "num_heads", "num_attention_heads", "heads"})

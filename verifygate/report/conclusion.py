@@ -108,6 +108,7 @@ def recommendations(view: View) -> list[Recommendation]:
     lacking = [asked for asked in view.left_open if asked not in unknown]
     return [
         *_blocking(view),
+        *_training(view),
         *_of_findings(SOON, grave),
         *_of_checks(SOON, lacking),
         *_of_checks(FOR_THE_EVIDENCE, unknown),
@@ -121,6 +122,13 @@ def _blocking(view: View) -> list[Recommendation]:
     number = len(view.report.reasons)
     what = "clear the one reason above" if number == 1 else f"clear the {number} reasons above, from the first on"
     return [Recommendation(BEFORE_MERGING, f"{what}, and run the gate again")]
+
+
+def _training(view: View) -> list[Recommendation]:
+    """To run what trains, where nothing did: the most of what is missing follows from that."""
+    if (best := view.candidate) is None:
+        return []
+    return [Recommendation(FOR_THE_EVIDENCE, view.how_to_train, places=((best.path, best.line),))]
 
 
 def _of_findings(urgency: str, findings: Iterable[Finding]) -> list[Recommendation]:
