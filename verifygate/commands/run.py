@@ -40,7 +40,7 @@ from verifygate.stage_registry import by_weight
 @click.option(
     "--entries",
     type=click.Choice(("found",)),
-    help="Start the programs that train and that nobody named: they are looked for in the source.",
+    help="Start the best program that trains and that nobody named: it is looked for in the source.",
 )
 @click.option(
     "--emulate-cuda/--no-emulate-cuda",

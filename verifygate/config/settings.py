@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -291,12 +291,9 @@ class Settings(FileSettings):
         """The same, with CUDA emulated where tests skip for want of it, or not."""
         return self.model_copy(update={"execution": self.execution.model_copy(update={"emulate_cuda": on})})
 
-    def with_programs(self, programs: Iterable[Program]) -> Settings:
-        """The same, with programs that were found as the entries of the oracles."""
-        keys: dict[str, list[str]] = {"entries": [], "emulated_entries": []}
-        for each in programs:
-            keys[each.setting].append(each.command)
-        oracles = self.execution.oracles.model_copy(update={key: tuple(given) for key, given in keys.items()})
+    def with_program(self, program: Program) -> Settings:
+        """The same, with a program that was found as the entry of the oracles."""
+        oracles = self.execution.oracles.model_copy(update={program.setting: (program.command,)})
         return self.model_copy(update={"execution": self.execution.model_copy(update={"oracles": oracles})})
 
     @property

@@ -11,12 +11,9 @@ from verifygate.programs import found_programs
 from verifygate.report.view import View
 from verifygate.sources.tree import Sources
 
-MOST_STARTED = 3
-"""Programs that are started: each runs several times, up to the time limit of `[execution.oracles] seconds`."""
-
 
 def settings_with_found(settings: Settings, sources: Sources) -> tuple[Settings, tuple[Program, ...]]:
-    """The settings with the found programs as their entries, and all that were found.
+    """The settings with the best program that can run as their entry, and all programs that were found.
 
     Raises UsageError where entries are configured, and where no program was found that can run as it stands.
     """
@@ -27,8 +24,8 @@ def settings_with_found(settings: Settings, sources: Sources) -> tuple[Settings,
             remedy="leave `--entries found` out, or the entries",
         )
     found = found_programs(sources, settings.root)
-    ready = [each for each in found if each.runs][:MOST_STARTED]
-    if not ready:
+    best = next((each for each in found if each.runs), None)
+    if best is None:
         first = found[0] if found else None
         problem = f"the best is `{first.command}`: {'; '.join(first.obstacles)}" if first else "none was found at all"
         raise UsageError(
@@ -36,7 +33,7 @@ def settings_with_found(settings: Settings, sources: Sources) -> tuple[Settings,
             where="--entries",
             remedy="name one, with what it needs, in `[execution.oracles] entries` or `emulated_entries`",
         )
-    return settings.with_programs(ready), found
+    return settings.with_program(best), found
 
 
 def with_programs_told(report: Report, settings: Settings, sources: Sources, progress: Callable[[str], None]) -> Report:

@@ -34,13 +34,20 @@ def declared_by_assignments(body: Function) -> Iterator[Option]:
     """The variables of a file that runs `configurator.py` over them, as nanoGPT does: `--max_iters=20` sets one."""
     runs = [call for call in body.calls if last_name(call.func) == "exec" and "configurator.py" in ast.unparse(call)]
     for node in body.of_kind(ast.Assign) if runs else ():
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str() | int() | float() as value)):
-                if node.lineno < runs[0].lineno:
-                    yield Option(
-                        name, (f"--{name}",), body.module.path, node.lineno,
-                        kind=type(value).__name__, default=value, joined=True,
-                    )  # fmt: skip
+        value = _folded(node.value)
+        match node.targets:
+            case [ast.Name(id=name)] if isinstance(value, str | int | float) and node.lineno < runs[0].lineno:
+                kind = type(value).__name__
+                place = (body.module.path, node.lineno)
+                yield Option(name, (f"--{name}",), *place, kind=kind, default=value, joined=True)
+
+
+def _folded(node: ast.expr) -> object:
+    """The value of a literal, or of a product of numbers: `5 * 8`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        left, right = _folded(node.left), _folded(node.right)
+        return left * right if isinstance(left, int | float) and isinstance(right, int | float) else NOT_KNOWN
+    return literal(node)
 
 
 def has_sub_commands(function: Function) -> bool:

@@ -36,6 +36,7 @@ _ASIDE = frozenset({
     "extensions", "contrib",
 })  # fmt: skip
 """Folders of what is not the project's own training, or no more."""
+_ASIDE_BY_NAME = re.compile(r"legacy|bench|profil|sweep|hpo|demo|example_")
 _CUDA = Alternatives(r"\bcuda\b|\.cuda\(")
 _HEADS = Alternatives(r"num_heads|n_head|nhead|MultiheadAttention|n_heads")
 _NO_PROGRAMS = frozenset({"setup.py", "conftest.py", "__init__.py", "hubconf.py", "noxfile.py", "conf.py"})
@@ -60,14 +61,16 @@ class _Found:
 def found_programs(sources: Sources, root: Path) -> tuple[Program, ...]:
     """The programs of the sources that train, best first: those that come to AMP code, or all where none does.
 
-    `root` is the folder that commands run in.
+    What is aside, such as `legacy/` or `bench.py`, counts where there is nothing else. `root` is the folder that
+    commands run in.
     """
     with warnings.catch_warnings(), room_for_nesting(), collection_paused():
         warnings.simplefilter("ignore")  # the project's own SyntaxWarnings are no business of this
         reach = Reach(sources)
         found = sorted(_found(reach, root), key=lambda each: each.order)
-    with_amp = [each for each in found if each.has_amp]
-    return tuple(each.program for each in (with_amp or found)[:MOST_FOUND])
+    found = [each for each in found if each.has_amp] or found
+    found = [each for each in found if not _is_aside(each.file.path)] or found
+    return tuple(each.program for each in found[:MOST_FOUND])
 
 
 def _found(reach: Reach, root: Path) -> Iterator[_Found]:
@@ -94,7 +97,12 @@ def _promise(path: str) -> tuple[bool, int, int]:
     """How much a file's name and place promise: the lower, the more."""
     *folders, name = path.split("/")
     by_name = 0 if _TRAINS_BY_NAME.search(name) else 1 if _MAIN_BY_NAME.search(name) else 2
-    return not _ASIDE.isdisjoint(folders) or name.startswith("legacy"), by_name, len(folders)
+    return _is_aside(path), by_name, len(folders)
+
+
+def _is_aside(path: str) -> bool:
+    *folders, name = path.split("/")
+    return not _ASIDE.isdisjoint(folders) or _ASIDE_BY_NAME.match(name) is not None
 
 
 def _program(

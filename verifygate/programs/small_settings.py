@@ -191,6 +191,8 @@ _TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
         _at_most(20),
     ),
     (_names(r"(?:eval|val|test)_(?:iters|batches)"), _at_most(2)),
+    (_names(r"(?:grad(?:ient)?s?_)?accum(?:ulat(?:e|ion))?(?:_?grad)?(?:_?(?:steps|iters?|batches|freq))?"
+            r"|update_freq|iter_size"), _at_most(2)),
     (
         _names(
             r"(?:(?:train|test|eval|val|valid|micro|mini|global|per_gpu|per_device)_)*(?:train_|eval_)?"
