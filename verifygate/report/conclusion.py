@@ -40,7 +40,9 @@ def sentences(view: View) -> tuple[str, str, str]:
 
 def _decided(view: View) -> str:
     untrained = f"{view.untrained}. " if view.untrained else ""
-    return f"{untrained}{_judged(view)}"
+    commands = words(f"`{each.command}`" for each in view.started)
+    started = f"Found in the source, and started for `--entries found`: {commands}. " if commands else ""
+    return f"{untrained}{started}{_judged(view)}"
 
 
 def _judged(view: View) -> str:

@@ -68,8 +68,10 @@ def _programs(view: View) -> list[str]:
     if (best := view.candidate) is not None:
         more = len(view.report.programs) - 1
         others = f", and {counted(more, 'other program')}" if more else ""
-        lines.append(f"  found         {plain(best.command, LONG)} trains ({plain(best.path)}:{best.line}){others};")
-        lines.append("                nothing was started, since nobody named it")
+        where = f"({plain(best.path)}:{best.line}){others}"
+        lines.append(
+            f"  found         {plain(best.command, LONG)} trains {where}; nothing was started: nobody named it"
+        )
         lines.append(f"    -> {plain(view.how_to_train, LONG)}")
     return lines
 
