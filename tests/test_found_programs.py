@@ -86,6 +86,19 @@ def test_what_it_lacks_is_told(project: Path, capsys: pytest.CaptureFixture[str]
     assert not (project / "started").exists()
 
 
+def test_without_a_program_the_functions_are_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a library, which nothing starts; `init` says so as well."""
+    (project / "train.py").write_text(TRAIN.partition("if __name__")[0], encoding="utf-8")
+    main(["run", "--stage", "execution", "--stage", "static"])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "found         `train` (train.py:5) trains; no program that comes to it was found" in lines
+    how = "write a test or a small program that calls `train` (train.py:5), and name it in `[execution.oracles] entries`"
+    assert f"-> {how}" in lines
+    assert how in gate(project)
+    assert main(["init"]) == 0
+    assert "Found programs that train: none; functions that train: `train` (train.py:5)" in capsys.readouterr().out
+
+
 def test_nothing_is_looked_for_where_entries_are_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And `--entries found` beside them is refused, with the line that names them."""
     (project / "verifygate.toml").write_text('[execution.oracles]\nentries = ["python gone.py"]\n', encoding="utf-8")

@@ -10,7 +10,7 @@ from verifygate.base.errors import UsageError
 from verifygate.config.version_pins import TORCH, allowed_versions
 from verifygate.execution.collected_tests import find_tests, read_config
 from verifygate.model.program import Program
-from verifygate.programs import found_programs
+from verifygate.programs import found_functions, found_programs
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.file import SourceFile, SourceUnreadableError
 from verifygate.sources.tree import Sources
@@ -26,6 +26,8 @@ class Found:
     tests: tuple[str, ...]
     programs: tuple[Program, ...]
     """What trains and can be started, the most promising first."""
+    functions: tuple[str, ...]
+    """The functions that train, where nothing that can be started does."""
     torch: str
     """The versions that the project allows; empty where it names none."""
     catalogue: str
@@ -43,9 +45,11 @@ def discovered(root: Path) -> Found:
     own = [file for file in sources if not any(_below(file.path, test) for test in tests)]
     amp = [_text(file) for file in own if file.mentions_amp]
     delegated = any(_DELEGATED.search(text) for text in amp) and not any(_SCALER.search(text) for text in amp)
+    programs = found_programs(sources, root)
     return Found(
         tests=tests,
-        programs=found_programs(sources, root),
+        programs=programs,
+        functions=() if programs else found_functions(sources),
         torch=allowed_versions(root).get(TORCH, ""),
         catalogue=("amp-delegated" if delegated else "amp-core") if amp else "",
     )

@@ -110,20 +110,21 @@ def told(found: Found) -> list[str]:
     """What was found, in a line each."""
     return [
         f"Found tests: {', '.join(found.tests) or 'none'}",
-        *_programs_told(found.programs),
+        *_programs_told(found),
         f"Found torch: {found.torch or 'any version: no file of the project says which'}",
         f"Found AMP: {_KINDS[found.catalogue]}",
     ]
 
 
-def _programs_told(programs: tuple[Program, ...]) -> list[str]:
-    """Each command, and what became of it in the configuration."""
-    if not programs:
-        return ["Found programs that train: none"]
+def _programs_told(found: Found) -> list[str]:
+    """Each command, and what became of it in the configuration; without one, the functions that it might call."""
+    if not found.programs:
+        functions = f"; functions that train: {', '.join(found.functions)}" if found.functions else ""
+        return [f"Found programs that train: none{functions}"]
     return [
         f"Found a program that trains: {each.command}"
         + (f" (as a comment: {'; '.join(each.obstacles)})" if each.obstacles else f" (in `{each.setting}`)")
-        for each in programs
+        for each in found.programs
     ]
 
 

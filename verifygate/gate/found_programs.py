@@ -7,7 +7,7 @@ from collections.abc import Callable
 from verifygate.base.errors import UsageError
 from verifygate.config.settings import Settings
 from verifygate.model import Program, Report
-from verifygate.programs import found_programs
+from verifygate.programs import found_functions, found_programs
 from verifygate.report.view import View
 from verifygate.sources.tree import Sources
 
@@ -41,4 +41,6 @@ def with_programs_told(report: Report, settings: Settings, sources: Sources, pro
     if settings.execution.oracles.commands or not View(report).untrained:
         return report
     progress("looking for programs that train")
-    return report.model_copy(update={"programs": found_programs(sources, settings.root)})
+    if found := found_programs(sources, settings.root):
+        return report.model_copy(update={"programs": found})
+    return report.model_copy(update={"training_functions": found_functions(sources)})

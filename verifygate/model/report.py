@@ -135,6 +135,8 @@ class Report(Model):
     programs: tuple[Program, ...] = ()
     """What trains and can be started, best first: looked for where no training step was executed, or where
     `--entries found` asked for it. Nothing of it is started but for that."""
+    training_functions: tuple[str, ...] = ()
+    """Where such a program was looked for and there is none: the functions that hold a training step."""
     provenance: Provenance
     run: Run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import warnings
@@ -37,6 +38,7 @@ _ASIDE = frozenset({
 })  # fmt: skip
 """Folders of what is not the project's own training, or no more."""
 _ASIDE_BY_NAME = re.compile(r"legacy|bench|profil|sweep|hpo|demo|example_")
+_PLAIN = re.compile(r"[\w./{}=-]+")
 _CUDA = Alternatives(r"\bcuda\b|\.cuda\(")
 _HEADS = Alternatives(r"num_heads|n_head|nhead|MultiheadAttention|n_heads")
 _NO_PROGRAMS = frozenset({"setup.py", "conftest.py", "__init__.py", "hubconf.py", "noxfile.py", "conf.py"})
@@ -71,6 +73,19 @@ def found_programs(sources: Sources, root: Path) -> tuple[Program, ...]:
     found = [each for each in found if each.has_amp] or found
     found = [each for each in found if not _is_aside(each.file.path)] or found
     return tuple(each.program for each in found[:MOST_FOUND])
+
+
+def found_functions(sources: Sources) -> tuple[str, ...]:
+    """The functions that train, for a project in which no program was found that calls one: ``train` (engine.py:8)`."""
+    with warnings.catch_warnings(), room_for_nesting(), collection_paused():
+        warnings.simplefilter("ignore")
+        found = [
+            (function.symbol, function.module.path, function.node.lineno)
+            for function in Reach(sources).stepping()
+            if not isinstance(function.node, ast.Module)
+        ]
+    found.sort(key=lambda each: ("train" not in each[0], _promise(each[1]), each[1:]))
+    return tuple(f"`{symbol}` ({path}:{line})" for symbol, path, line in found[:MOST_FOUND])
 
 
 def _found(reach: Reach, root: Path) -> Iterator[_Found]:
@@ -123,7 +138,7 @@ def _program(
         line=step.line,
         step=reach.sources.line(step.path, step.line),
         needs_cuda=needs_cuda,
-        obstacles=tuple(dict.fromkeys(found))[:MOST],
+        obstacles=tuple(dict.fromkeys(" ".join(each.split()) for each in found))[:MOST],
     )
 
 
@@ -153,7 +168,8 @@ def _in_order(small: Iterable[Proposal]) -> Iterator[str]:
 
 
 def _quoted(word: str) -> str:
-    return word if "{temporary}" in word else shlex.quote(word)
+    """The word for a shell, and for `shlex.split`; `{temporary}` is replaced behind that."""
+    return word if _PLAIN.fullmatch(word) else shlex.quote(word)
 
 
 def _start(file: SourceFile, reach: Reach, root: Path) -> tuple[str, list[str]]:

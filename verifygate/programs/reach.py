@@ -98,7 +98,15 @@ class Reach:
             if each not in calls:
                 calls[each] = list(_called(each, self._evaluator))
                 ahead += [callee for callee, _ in reversed(calls[each])]
-        return Reached(tuple(calls), calls, _step(tuple(calls)))
+        return Reached(tuple(calls), calls, step_of(tuple(calls)))
+
+    def stepping(self) -> Iterator[Function]:
+        """The functions that hold a whole training step, in files that are no tests."""
+        for file in self.sources.each(sorted(self.training)):
+            module = None if file.is_test else self.program.module(file.path)
+            for function in module.functions.values() if module is not None else ():
+                if step_of((function,)) is not None:
+                    yield function
 
     def _leads_to_training(self, path: str) -> bool:
         return not self.training.isdisjoint(self.import_graph.closure(path))
@@ -137,7 +145,7 @@ def _decorated(name: str, function: Function) -> Iterator[Function]:
                     yield each
 
 
-def _step(functions: tuple[Function, ...]) -> Step | None:
+def step_of(functions: tuple[Function, ...]) -> Step | None:
     """The first training step among what is run: a backward beside an optimizer's step, or a framework's `fit`."""
     steps = any(
         isinstance(call.func, ast.Attribute) and call.func.attr in _STEPS for each in functions for call in each.calls

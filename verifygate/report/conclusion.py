@@ -128,9 +128,9 @@ def _blocking(view: View) -> list[Recommendation]:
 
 def _training(view: View) -> list[Recommendation]:
     """To run what trains, where nothing did: the most of what is missing follows from that."""
-    if (best := view.candidate) is None:
-        return []
-    return [Recommendation(FOR_THE_EVIDENCE, view.how_to_train, places=((best.path, best.line),))]
+    best = view.candidate
+    places = ((best.path, best.line),) if best is not None else ()
+    return [Recommendation(FOR_THE_EVIDENCE, view.how_to_train, places)] if view.how_to_train else []
 
 
 def _of_findings(urgency: str, findings: Iterable[Finding]) -> list[Recommendation]:

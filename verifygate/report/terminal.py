@@ -65,13 +65,8 @@ def summary(report: Report, folder: str) -> str:
 def _programs(view: View) -> list[str]:
     """What trains in the project: started because somebody asked for it, or found and left alone."""
     lines = [f"  found         {plain(each.command, LONG)} was started (--entries found)" for each in view.started]
-    if (best := view.candidate) is not None:
-        more = len(view.report.programs) - 1
-        others = f", and {counted(more, 'other program')}" if more else ""
-        where = f"({plain(best.path)}:{best.line}){others}"
-        lines.append(
-            f"  found         {plain(best.command, LONG)} trains {where}; nothing was started: nobody named it"
-        )
+    if view.what_trains:
+        lines.append(f"  found         {plain(view.what_trains, LONG)}")
         lines.append(f"    -> {plain(view.how_to_train, LONG)}")
     return lines
 

@@ -320,14 +320,30 @@ class View:
         return self.report.programs[0] if self.report.programs and self.untrained and not self.started else None
 
     @property
+    def what_trains(self) -> str:
+        """What was found that trains, where no training step was executed: a program, or functions without one."""
+        if (best := self.candidate) is not None:
+            more = len(self.report.programs) - 1
+            others = f", and {counted(more, 'other program')}" if more else ""
+            return f"{best.command} trains ({best.path}:{best.line}){others}; nothing was started: nobody named it"
+        if functions := self.report.training_functions:
+            one = len(functions) == 1
+            return f"{words(functions)} {'trains' if one else 'train'}; no program that comes to it was found"
+        return ""
+
+    @property
     def how_to_train(self) -> str:
-        """What makes a training step run, where none did and a program was found; empty elsewhere."""
-        if (best := self.candidate) is None:
-            return ""
-        setting = f"`[execution.oracles] {best.setting} = [{json.dumps(best.command, ensure_ascii=False)}]`"
-        if best.obstacles:
-            return f"give the program that trains what it lacks ({'; '.join(best.obstacles)}), and name it: {setting}"
-        return f"run the program that trains: `verifygate run --entries found`, or name it: {setting}"
+        """What makes a training step run, where none did and something that trains was found; empty elsewhere."""
+        if (best := self.candidate) is not None:
+            setting = f"`[execution.oracles] {best.setting} = [{json.dumps(best.command, ensure_ascii=False)}]`"
+            if best.runs:
+                return f"run the program that trains: `verifygate run --entries found`, or name it: {setting}"
+            lacking = "; ".join(best.obstacles)
+            return f"give the program that trains what it lacks ({lacking}), and name it: {setting}"
+        if functions := self.report.training_functions:
+            entry = "name it in `[execution.oracles] entries`"
+            return f"write a test or a small program that calls {functions[0]}, and {entry}"
+        return ""
 
     @property
     def left_open(self) -> list[Asked]:
