@@ -92,7 +92,8 @@ def test_without_a_program_the_functions_are_told(project: Path, capsys: pytest.
     main(["run", "--stage", "execution", "--stage", "static"])
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert "found         `train` (train.py:5) trains; no program that comes to it was found" in lines
-    how = "write a test or a small program that calls `train` (train.py:5), and name it in `[execution.oracles] entries`"
+    how = "write a test or a small program that calls `train` (train.py:5), and name it in"
+    how += " `[execution.oracles] entries`"
     assert f"-> {how}" in lines
     assert how in gate(project)
     assert main(["init"]) == 0
