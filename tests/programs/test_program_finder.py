@@ -113,6 +113,13 @@ def test_the_most_promising_comes_first(found: Found) -> None:
     ]  # fmt: skip
 
 
+def test_a_script_that_imports_from_its_own_folder(found: Found) -> None:
+    """As a script: its folder is on the module path then, and as a module it would not be."""
+    assert commands(found({"tools/engine.py": STEP, "tools/train.py": TRAIN, "tools2/x.py": ""})) == [
+        "python tools/train.py"
+    ]
+
+
 @pytest.mark.parametrize(
     ("path", "command", "problem"),
     [
@@ -180,6 +187,10 @@ if __name__ == "__main__":
          ("may download: train.py:13",)),
         ("", "open('corpus.txt')", ("reads `corpus.txt`, which is not here: train.py:12",)),
         ("", "open('report.txt', 'w')", ()),
+        ("parser.add_argument('--config', default='')", "open(args.config)", ("needs --config CONFIG",)),
+        ("parser.add_argument('--config', default='')", "if args.config:\n        open(args.config)", ()),
+        ("parser.add_argument('--input_wavs_dir', default='LibriTTS')", "pass",
+         ("needs --input_wavs_dir INPUT_WAVS_DIR: its default `LibriTTS` is not here",)),
         ("", "if os.path.exists('corpus.txt'):\n        open('corpus.txt')", ()),
         ("", "os.environ['LOCAL_RANK']", ("is started by torchrun: train.py:12",)),
         ("", "os.environ.get('LOCAL_RANK')", ()),

@@ -126,7 +126,7 @@ def _program(
     needs_cuda = any(_CUDA.found_in(each.data) for each in files)
     options = _options(reached)
     small = proposals(options, needs_cuda=needs_cuda, has_heads=any(_HEADS.found_in(each.data) for each in files))
-    start, problem = _start(file, reach, root)
+    start, problem = _start(file, root)
     if any(map(has_sub_commands, reached.functions)):
         small, options, problem = [], [], ["asks for a sub-command"]
     found = list(problem)
@@ -172,21 +172,36 @@ def _quoted(word: str) -> str:
     return word if _PLAIN.fullmatch(word) else shlex.quote(word)
 
 
-def _start(file: SourceFile, reach: Reach, root: Path) -> tuple[str, list[str]]:
+def _start(file: SourceFile, root: Path) -> tuple[str, list[str]]:
     """The command that starts a file, as a script or as a module, and what is wrong with either."""
     path = PurePosixPath(file.path)
     if path.parts[0] == "src" and len(path.parts) > 2:  # its package is installed, or on the module path
         return f"python -m {_dotted(path.relative_to('src'))}", []
     if len(path.parts) == 1:
         return f"python {shlex.quote(file.path)}", []
-    tops = {PurePosixPath(each).parts[0] for each in reach.import_graph.closure(file.path)} - {path.parts[0]}
-    beside = all((root / path.parent / each).exists() for each in tops)
-    if beside and not file.is_relative and not (root / path).with_name("__init__.py").is_file():
+    tops = {each.split(".")[0] for each in _absolute_imports(file)}
+    beside = any(_is_module(root / path.parent / each) for each in tops)
+    elsewhere = any(_is_module(root / each) for each in tops)
+    in_package = file.is_relative or (root / path).with_name("__init__.py").is_file()
+    if not in_package and (beside or not elsewhere):
         return f"python {shlex.quote(file.path)}", []
     if all(part.isidentifier() for part in path.with_suffix("").parts):
         return f"python -m {_dotted(path)}", []
     where = f"imports from the project's root, which a script in `{path.parent}` does not see"
     return f"python {shlex.quote(file.path)}", [where]
+
+
+def _absolute_imports(file: SourceFile) -> Iterator[str]:
+    """The modules that a file imports by their whole names."""
+    for source, names in file.imports:
+        if source is not None:
+            yield source.decode("ascii", "replace")
+        else:
+            yield from (words[0] for part in names.decode("ascii", "replace").split(",") if (words := part.split()))
+
+
+def _is_module(path: Path) -> bool:
+    return path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def _dotted(path: PurePosixPath) -> str:

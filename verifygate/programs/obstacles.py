@@ -27,6 +27,10 @@ _IS_DATA = re.compile(
     r"(?:train_|val_|test_|input_|image_|img_|text_|content_|style_)*(?:data|dataset|datasets|images?|imgs?|corpus)"
     r"(?:_?(?:dir|path|root|folder|file))?|dataroot|root(?:_dir)?|(?:train|input|corpus)_(?:dir|path|file|root)|(?:config|cfg|hparams)(?:_(?:file|path))?"
 )
+_LIKE_DATA = re.compile(
+    r"\w*(?:input|(?<!pre)train|val|valid|data|wavs?|audio|image|label|mask)\w*_(?:dir|path|file|folder|root|list)"
+)
+"""A wider one, for options whose default is a path."""
 _IS_CONFIG = re.compile(r"config|cfg|hparams")
 _DATA_PATH = re.compile(r"\.{0,2}/?(?:[\w.-]+/)*[\w.-]*(?:data|imgs|images|masks|corpus)[\w.-]*(?:/[\w.-]*)*")
 _OPENS = frozenset({"open", "Path", "ImageFolder", "load", "read_csv", "loadtxt", "memmap"})
@@ -44,6 +48,7 @@ def obstacles(
     found = [f"needs {option.asked}" for option in rest if option.required]
     if not any(makes_up_data(each) for each in small):
         found += filter(None, (_missing_data(option, root) for option in rest if not option.required))
+        found += _opened_options(reached, first, rest)
         found += _fetching(reached, first)
         found += _missing_files(reached, first, root)
     found += _services(reached, first)
@@ -54,16 +59,31 @@ def obstacles(
 def _missing_data(option: Option, root: Path) -> str:
     """That the folder or file of an option's default is not there; empty where it is, or it is none."""
     name, default = option.name.lower(), option.default
-    if not _IS_DATA.fullmatch(name) or option.choices or option.kind not in ("", "str", "Path"):
+    if option.choices or option.kind not in ("", "str", "Path"):
         return ""
     if default in (None, ""):
-        return "" if _IS_CONFIG.match(name) else f"may need {option.asked}"
+        is_data = _IS_DATA.fullmatch(name) and not _IS_CONFIG.match(name)
+        return f"may need {option.asked}" if is_data else ""
+    if not (_IS_DATA.fullmatch(name) or _LIKE_DATA.fullmatch(name)):
+        return ""
     if not isinstance(default, str):
         return ""
     is_path = "/" in default or not option.flags or "dir" in name or PurePosixPath(default).suffix
     if not is_path or _holds_something(root / default):
         return ""
     return f"needs {option.asked}: its default `{default}` is not here"
+
+
+def _opened_options(reached: Reached, first: FirstRun, options: list[Option]) -> Iterator[str]:
+    """Options without a default whose value a first run opens: `open(args.config)`."""
+    empty = {each.name: each for each in options if not each.required and each.default in (None, "") and each.flags}
+    for function, call in _calls(reached):
+        if not (isinstance(call.func, ast.Name) and call.func.id == "open" and call.args):
+            continue
+        match call.args[0]:
+            case ast.Attribute(value=ast.Name(), attr=name) if name in empty:
+                if first.comes_by(call, function) is Comes.YES:
+                    yield f"needs {empty[name].asked}"
 
 
 def _holds_something(path: Path) -> bool:

@@ -102,6 +102,12 @@ def _at_most(number: int) -> Value:
     return give
 
 
+def _lowered(number: int) -> Value:
+    """The same, only where the default is a larger number: without a default, the model or its data has its own."""
+    give = _at_most(number)
+    return lambda option, around: give(option, around) if isinstance(option.default, int | float) else None
+
+
 def _where(condition: Callable[[Around], bool], give: Value) -> Value:
     return lambda option, around: give(option, around) if condition(around) else None
 
@@ -182,7 +188,7 @@ def _names(pattern: str) -> re.Pattern[str]:
 
 _TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
     (_names(r"(?:n|num|max|total|train|n_train|num_train|nb)?_?epochs?|nepochs?|n_?iter"), _at_most(1)),
-    (_names(r"warmup_epochs?|warm_up_epochs?|cooldown_epochs?|linear_epoch"), _at_most(0)),
+    (_names(r"warmup_epochs?|warm_up_epochs?|cooldown_epochs?|linear_epoch"), _lowered(0)),
     (
         _names(
             r"(?:max|num|n|total|train|num_train|max_train|training)_(?:steps|iters?|iterations|updates)"
@@ -190,9 +196,9 @@ _TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
         ),
         _at_most(20),
     ),
-    (_names(r"(?:eval|val|test)_(?:iters|batches)"), _at_most(2)),
+    (_names(r"(?:eval|val|test)_(?:iters|batches)"), _lowered(2)),
     (_names(r"(?:grad(?:ient)?s?_)?accum(?:ulat(?:e|ion))?(?:_?grad)?(?:_?(?:steps|iters?|batches|freq))?"
-            r"|update_freq|iter_size"), _at_most(2)),
+            r"|update_freq|iter_size"), _lowered(2)),
     (
         _names(
             r"(?:(?:train|test|eval|val|valid|micro|mini|global|per_gpu|per_device)_)*(?:train_|eval_)?"
@@ -214,12 +220,12 @@ _TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
     (
         _names(r"(?:n_|num_)?hidden(?:_size|_dim|_units)?|d_model|n_?embd|emsize|emb(?:ed)?(?:ding)?_(?:dim|size)"
                r"|model_dim|dim|n_?hid|ngf|ndf|d_ff|ffn_dim|width"),
-        _where(lambda around: not around.has_heads or bool(around.names & _HEADS), _at_most(32)),
+        _where(lambda around: not around.has_heads or bool(around.names & _HEADS), _lowered(32)),
     ),
-    (_names(r"n_?heads?|num_(?:attention_)?heads|n_head|heads"), _at_most(2)),
-    (_names(r"(?:n|num|num_hidden|num_encoder|num_decoder)_?layers?|n_?blocks|num_blocks"), _at_most(2)),
+    (_names(r"n_?heads?|num_(?:attention_)?heads|n_head|heads"), _lowered(2)),
+    (_names(r"(?:n|num|num_hidden|num_encoder|num_decoder)_?layers?|n_?blocks|num_blocks"), _lowered(2)),
     (_names(r"local_rank|rank"), _first_rank),
-    (_names(r"depth"), _where(lambda around: around.has_heads, _at_most(2))),
+    (_names(r"depth"), _where(lambda around: around.has_heads, _lowered(2))),
     (_names(r"dataset|data|dataset_name|data_?set"), _fake),
     (_names(r"dummy|(?:use_)?(?:dummy|fake|synthetic)_?(?:data|dataset|batch)?|synthetic"), _on),
     (_names(r"arch|model|backbone|model_name|model_size|size|variant|config_name"), _smallest),
