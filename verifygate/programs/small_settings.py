@@ -182,6 +182,11 @@ def _temporary(option: Option, _: Around) -> list[str] | None:
     return ["{temporary}"] if is_path or by_name else None
 
 
+def _temporary_by_default(option: Option, around: Around) -> list[str] | None:
+    """The same where a folder is written by default, or one is required: without a default, it is one to load from."""
+    return _temporary(option, around) if option.required or option.default not in (None, "") else None
+
+
 def _names(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
@@ -235,8 +240,10 @@ _TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
     (_names(r"(?:use_|torch_)*compile"), _off),
     (_names(r"device|accelerator"), _device),
     (_names(r"cuda|(?:use|enable|with)_(?:cuda|gpu)"), _where(lambda around: around.needs_cuda, _on)),
-    (_names(r"(?:(?:out|output|save|log|logging|work|ckpt|checkpoints?|result|results|exp|model|run|experiment"
-            r"|tb_log|tensorboard|model_save|snapshot)_?)+(?:dir|directory|path|folder|root|file|f)"
+    (_names(r"(?:(?:out|output|save|log|logging|work|result|results|tb_log|tensorboard|model|ckpt|checkpoints?)_?)*"
+            r"(?:out|output|save|log|logging|work|result|results|tb_log|tensorboard)_?(?:dir|directory|path|folder|root)"
             r"|out|outf|output|outdir|save|save_to|project|logdir|savedir|rundir"), _temporary),
+    (_names(r"(?:model|ckpt|checkpoints?|run|exp|experiment|snapshot)_?(?:dir|directory|folder|root)"),
+     _temporary_by_default),
 )  # fmt: skip
 """How an option may be called -> its value. The first row that fits counts."""
