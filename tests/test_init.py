@@ -49,7 +49,7 @@ def report(folder: Path) -> Report:
 
 
 def test_it_says_what_it_found(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tests, programs that train, torch, and how AMP is driven; the programs are proposed and not switched on."""
+    """Tests, programs that train, torch, and how AMP is driven; a program that can run as it stands is an entry."""
     package = project / "pkg"
     package.mkdir()
     (package / "__init__.py").write_text("", encoding="utf-8")
@@ -57,23 +57,46 @@ def test_it_says_what_it_found(project: Path, capsys: pytest.CaptureFixture[str]
     assert main(["init"]) == 0
     out = capsys.readouterr().out
     assert "Found tests: checks\n" in out
-    assert "Found programs that train: python train.py, python -m pkg.fit\n" in out
+    assert "Found a program that trains: python train.py (in `emulated_entries`)\n" in out
+    assert "Found a program that trains: python -m pkg.fit (in `entries`)\n" in out
     assert "Found torch: >=2.3\n" in out
     assert "Found AMP: in the project's own loop\n" in out
     text = (project / "verifygate.toml").read_text(encoding="utf-8")
-    assert '# emulated_entries = ["python train.py"]' in text
     settings = tomllib.loads(text)
-    assert settings["execution"] == {"pytest": ["checks"]}
+    oracles = {"entries": ["python -m pkg.fit"], "emulated_entries": ["python train.py"]}
+    assert settings["execution"] == {"pytest": ["checks"], "oracles": oracles}
     assert settings["requirements"] == {"spec": "requirements.yaml"}
 
 
-def test_a_proposal_is_a_setting(project: Path) -> None:
-    """Its comment signs taken away, it is read and asked."""
+LACKS = """
+    import argparse
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=90)
+    parser.add_argument("--data", metavar="PATH", required=True)
+    parser.parse_args()
+    train(None, None, ())
+"""
+
+
+def test_what_cannot_run_is_a_comment_that_says_why(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Alone, the whole table is a comment, and a setting once it is freed; beside one that runs, it alone is."""
+    lacking = LOOP.replace("    train(None, None, ())\n", LACKS)
+    (project / "train.py").write_text(lacking, encoding="utf-8")
     assert main(["init"]) == 0
+    command = "python train.py --epochs 1"
+    assert f"Found a program that trains: {command} (as a comment: needs --data PATH)\n" in capsys.readouterr().out
     file = project / "verifygate.toml"
+    assert f'#     "{command}",  # needs --data PATH\n' in file.read_text(encoding="utf-8")
+    assert "oracles" not in tomllib.loads(file.read_text(encoding="utf-8"))["execution"]
     lines = file.read_text(encoding="utf-8").splitlines()
-    freed = [line.removeprefix("# ") if "oracles]" in line or "emulated_entries" in line else line for line in lines]
-    assert tomllib.loads("\n".join(freed))["execution"]["oracles"] == {"emulated_entries": ["python train.py"]}
+    begin = next(number for number, line in enumerate(lines) if "[execution.oracles]" in line)
+    freed = [line.removeprefix("# ") if begin <= number < begin + 4 else line for number, line in enumerate(lines)]
+    assert tomllib.loads("\n".join(freed))["execution"]["oracles"] == {"emulated_entries": [command]}
+    (project / "other.py").write_text(LOOP, encoding="utf-8")
+    assert main(["init", "--force"]) == 0
+    assert f'    # "{command}",  # needs --data PATH\n' in file.read_text(encoding="utf-8")
+    settings = tomllib.loads(file.read_text(encoding="utf-8"))
+    assert settings["execution"]["oracles"] == {"emulated_entries": ["python other.py"]}
 
 
 def test_a_delegated_project_gets_its_catalogue(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from verifygate.config.locate import CONFIG_NAME
 
 if TYPE_CHECKING:
     from verifygate.commands.discovery import Found
+    from verifygate.model.program import Program
 
 SPEC_NAME = "requirements.yaml"
 
@@ -29,7 +30,6 @@ exclude = []
 pytest = [{tests}]  # arguments for pytest
 # required = ["tests/test_train.py"]  # tests that must run and pass; a skipped one is NOT MEASURED
 
-# [execution.oracles]  # training that is run again with other loss scales, and with inf put into its gradients
 {entries}
 {requirements}
 # [performance]
@@ -110,9 +110,21 @@ def told(found: Found) -> list[str]:
     """What was found, in a line each."""
     return [
         f"Found tests: {', '.join(found.tests) or 'none'}",
-        f"Found programs that train: {', '.join(found.entries) or 'none'}",
+        *_programs_told(found),
         f"Found torch: {found.torch or 'any version: no file of the project says which'}",
         f"Found AMP: {_KINDS[found.catalogue]}",
+    ]
+
+
+def _programs_told(found: Found) -> list[str]:
+    """Each command, and what became of it in the configuration; without one, the functions that it might call."""
+    if not found.programs:
+        functions = f"; functions that train: {', '.join(found.functions)}" if found.functions else ""
+        return [f"Found programs that train: none{functions}"]
+    return [
+        f"Found a program that trains: {each.command}"
+        + (f" (as a comment: {'; '.join(each.obstacles)})" if each.obstacles else f" (in `{each.setting}`)")
+        for each in found.programs
     ]
 
 
@@ -123,13 +135,36 @@ _KINDS = {
 }
 
 
+_ORACLES = "[execution.oracles]  # training that is run again: with other loss scales, with inf in its gradients"
+_EXAMPLE = f"""\
+# {_ORACLES}
+# entries = ["python train.py"]  # or `emulated_entries`, for what needs CUDA; add what makes it short: `--steps 20`
+"""
+_KEYS = {
+    "entries": "commands that train",
+    "emulated_entries": "commands that train; where CUDA is missing, it is emulated",
+}
+
+
 def _entries(found: Found) -> str:
-    """The programs that train, proposed: they may need arguments, so nobody starts them before a person looked."""
-    key = "emulated_entries" if found.on_cuda else "entries"
-    commands = found.on_cuda or found.entries or ("python train.py",)
-    note = "they need CUDA, which is emulated here" if found.on_cuda else "commands that train"
-    proposed = ", ".join(json.dumps(command) for command in commands)
-    return f"# {key} = [{proposed}]  # {note}; add what makes them short: `--steps 20`, a small model\n"
+    """The programs that train. What cannot run as it stands is a comment that says why; so is all, where none can."""
+    if not found.programs:
+        return _EXAMPLE
+    runs = any(program.runs for program in found.programs)
+    lines = [_ORACLES]
+    for key, what in _KEYS.items():
+        under = [program for program in found.programs if program.setting == key]
+        if under:
+            lines += [f"{key} = [  # {what}", *(_entry(program, as_comment=runs) for program in under), "]"]
+    return "".join(f"{line if runs else f'# {line}'}\n" for line in lines)
+
+
+def _entry(program: Program, *, as_comment: bool) -> str:
+    """One command, and why it is a comment, for itself or with all the others: somebody gives it what it lacks."""
+    quoted = json.dumps(program.command, ensure_ascii=False)
+    if program.runs:
+        return f"    {quoted},"
+    return f"    {'# ' if as_comment else ''}{quoted},  # {'; '.join(program.obstacles)}"
 
 
 def _requirements(spec: str) -> str:

@@ -38,6 +38,11 @@ from verifygate.stage_registry import by_weight
     help="Break the AMP code on purpose and report who notices; `all` runs every witness on every mutant.",
 )
 @click.option(
+    "--entries",
+    type=click.Choice(("found",)),
+    help="Start the best program that trains and that nobody named: it is looked for in the source.",
+)
+@click.option(
     "--emulate-cuda/--no-emulate-cuda",
     default=None,
     help="Whether tests that skip without CUDA run again with CUDA emulated (default: as configured, or yes).",
@@ -53,6 +58,7 @@ def run(
     policy_from: str,
     accept_policy: bool,
     mutate: str,
+    entries: str | None,
     emulate_cuda: bool | None,
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
@@ -96,6 +102,7 @@ def run(
                     policy=policy.origin,
                     event=event,
                     mutants=mutate,
+                    start_found=entries == "found",
                     progress=progress,
                 )
         except InterruptedRunError as ended:

@@ -19,6 +19,7 @@ from verifygate.config.version_pins import FRAMEWORKS, TORCH, allowed_versions, 
 from verifygate.model.base import Model
 from verifygate.model.finding import Severity
 from verifygate.model.policy import PolicySetting, Waiver
+from verifygate.model.program import Program
 from verifygate.rule_codes import SecurityRisk
 from verifygate.stage_registry import STAGES, default_weights
 
@@ -289,6 +290,11 @@ class Settings(FileSettings):
     def with_emulation(self, on: bool) -> Settings:
         """The same, with CUDA emulated where tests skip for want of it, or not."""
         return self.model_copy(update={"execution": self.execution.model_copy(update={"emulate_cuda": on})})
+
+    def with_program(self, program: Program) -> Settings:
+        """The same, with a program that was found as the entry of the oracles."""
+        oracles = self.execution.oracles.model_copy(update={program.setting: (program.command,)})
+        return self.model_copy(update={"execution": self.execution.model_copy(update={"oracles": oracles})})
 
     @property
     def policy(self) -> tuple[PolicySetting, ...]:

@@ -23,6 +23,7 @@ def _answers(settings: Settings, environment: Mapping[str, str]) -> Iterator[Ans
     chosen = settings.execution.pytest or find_tests(settings.root, config)
     yield project.tests(chosen, config)
     yield from project.module_path(settings, config)
+    yield project.training(settings, found)
     yield from surroundings.interpreter(
         settings, has_tests=bool(chosen), modules=project.imported(found), path=config.pythonpath
     )

@@ -10,6 +10,7 @@ from verifygate.base.errors import UsageError
 from verifygate.config.settings import Settings
 from verifygate.doctor.answer import Answer, State
 from verifygate.execution.collected_tests import PytestConfig
+from verifygate.programs import found_programs
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.file import SourceUnreadableError
 from verifygate.sources.tree import Sources
@@ -58,6 +59,19 @@ def module_path(settings: Settings, config: PytestConfig) -> Iterator[Answer]:
         yield Answer("pythonpath", State.OK, f"the root, and {shown} ({config.file})")
     else:
         yield Answer("pythonpath", State.OK, "the root")
+
+
+def training(settings: Settings, found: Sources) -> Answer:
+    """The programs that the oracles run; where none is named, the best that the source offers."""
+    if commands := settings.execution.oracles.commands:
+        return Answer("training", State.OK, "; ".join(commands))
+    programs = found_programs(found, settings.root)
+    if not programs:
+        return Answer("training", State.NOTE, "no entry is named, and no program that trains was found")
+    best = programs[0]
+    lacks = f" ({'; '.join(best.obstacles)})" if best.obstacles else ""
+    remedy = f"name it in `[execution.oracles] {best.setting}`; `verifygate init` writes it"
+    return Answer("training", State.NOTE, f"no entry is named; `{best.command}` trains{lacks}", remedy)
 
 
 def further_stages(settings: Settings) -> Iterator[Answer]:

@@ -21,6 +21,7 @@ from verifygate.config.settings import Settings
 from verifygate.execution.collected_tests import find_tests, read_config
 from verifygate.gate.backgrounds import backgrounds_of, impacts_of
 from verifygate.gate.base_revision import BaseRevision
+from verifygate.gate.found_programs import settings_with_found, with_programs_told
 from verifygate.gate.in_force import advisory_of, baseline_of, unknown_change, use_of
 from verifygate.gate.mutation_campaign import mutate
 from verifygate.gate.proven_fixes import with_proven_fixes
@@ -30,6 +31,7 @@ from verifygate.model import (
     Outcome,
     PolicyOrigin,
     PolicyState,
+    Program,
     Provenance,
     Report,
     Run,
@@ -65,6 +67,7 @@ def run(
     policy: PolicyOrigin | None = None,
     event: Event | None = None,
     mutants: str = "",
+    start_found: bool = False,
     progress: Progress = lambda _text: None,
 ) -> Report:
     """Run the named stages (all, where none is named) and judge what they found.
@@ -73,7 +76,8 @@ def run(
     a change answers for what it brings. `policy` says from which revision the settings are, where somebody asked for
     one. A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK. With `mutants`
     (`first` or `all`), the AMP code is broken on purpose, and the report says who noticed. Where the `event` of the CI
-    job does not tell what changed, the verdict is BLOCK.
+    job does not tell what changed, the verdict is BLOCK. With `start_found`, programs that train are looked for and run
+    as entries; without it, no program is started that nobody named.
     Raises UsageError for what a user can put right before anything runs: no sources, a broken specification.
     """
     started, clock = dt.datetime.now(dt.UTC), time.monotonic()
@@ -86,6 +90,9 @@ def run(
             f"`[project] exclude` leaves out {', '.join(settings.project.exclude) or 'nothing'}",
         )
     check_rules(settings)
+    programs: tuple[Program, ...] = ()
+    if start_found:
+        settings, programs = settings_with_found(settings, sources)
     specification = None
     if settings.requirements.spec:
         specification = read_specification(settings.policy_folder, settings.requirements.spec)
@@ -149,6 +156,7 @@ def run(
         advisory=advisory_of(settings),
         event=event.words if event else "",
         mutation=mutation,
+        programs=programs,
         provenance=provenance,
         run=Run(
             command=command,
@@ -157,6 +165,8 @@ def run(
             permalink=permalink(provenance.commit, git.remote(settings.root), os.environ),
         ),
     )
+    if not interrupted:
+        report = with_programs_told(report, settings, sources, progress)
     for fault in faults(report):
         raise VerifygateError(f"the report contradicts itself: {fault}")
     if interrupted:

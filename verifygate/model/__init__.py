@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from verifygate.model.profile import OperatorTime as OperatorTime
     from verifygate.model.profile import Profile as Profile
     from verifygate.model.profile import StepTime as StepTime
+    from verifygate.model.program import Program as Program
     from verifygate.model.recorded_trace import EntryPrecision as EntryPrecision
     from verifygate.model.recorded_trace import Island as Island
     from verifygate.model.recorded_trace import LowPrecision as LowPrecision
@@ -125,6 +126,7 @@ _NAMES = {
     "profile": (
         "Anatomy Curve CurvePoint Growth HazardAnswer HostWait LineCost MemoryPart OperatorTime Profile StepTime"
     ),
+    "program": "Program",
     "report": "Changes Provenance Reason Report Run",
     "requirements_details": (
         "Calculation Deviation ForeignFile QualityGate QueryResult RequirementResult RequirementsDetails"

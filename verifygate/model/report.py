@@ -16,6 +16,7 @@ from verifygate.model.finding import Finding
 from verifygate.model.json_document import put, take, text_of
 from verifygate.model.mutation import MutationReport
 from verifygate.model.policy import Advisory, BaselineUse, PolicyOrigin, PolicySetting, WaiverUse
+from verifygate.model.program import Program
 from verifygate.model.stage_result import ScorePart, StageResult, Verdict
 
 
@@ -131,6 +132,11 @@ class Report(Model):
     """Where the configuration lets a BLOCK end with exit code 0 up to a day."""
     mutation: MutationReport | None = None
     """Where `--mutate` was given: who noticed code that was broken on purpose. The verdict does not look at it."""
+    programs: tuple[Program, ...] = ()
+    """What trains and can be started, best first: looked for where no training step was executed, or where
+    `--entries found` asked for it. Nothing of it is started but for that."""
+    training_functions: tuple[str, ...] = ()
+    """Where such a program was looked for and there is none: the functions that hold a training step."""
     provenance: Provenance
     run: Run
 

@@ -40,7 +40,9 @@ def sentences(view: View) -> tuple[str, str, str]:
 
 def _decided(view: View) -> str:
     untrained = f"{view.untrained}. " if view.untrained else ""
-    return f"{untrained}{_judged(view)}"
+    commands = words(f"`{each.command}`" for each in view.started)
+    started = f"Found in the source, and started for `--entries found`: {commands}. " if commands else ""
+    return f"{untrained}{started}{_judged(view)}"
 
 
 def _judged(view: View) -> str:
@@ -108,6 +110,7 @@ def recommendations(view: View) -> list[Recommendation]:
     lacking = [asked for asked in view.left_open if asked not in unknown]
     return [
         *_blocking(view),
+        *_training(view),
         *_of_findings(SOON, grave),
         *_of_checks(SOON, lacking),
         *_of_checks(FOR_THE_EVIDENCE, unknown),
@@ -121,6 +124,13 @@ def _blocking(view: View) -> list[Recommendation]:
     number = len(view.report.reasons)
     what = "clear the one reason above" if number == 1 else f"clear the {number} reasons above, from the first on"
     return [Recommendation(BEFORE_MERGING, f"{what}, and run the gate again")]
+
+
+def _training(view: View) -> list[Recommendation]:
+    """To run what trains, where nothing did: the most of what is missing follows from that."""
+    best = view.candidate
+    places = ((best.path, best.line),) if best is not None else ()
+    return [Recommendation(FOR_THE_EVIDENCE, view.how_to_train, places)] if view.how_to_train else []
 
 
 def _of_findings(urgency: str, findings: Iterable[Finding]) -> list[Recommendation]:

@@ -19,6 +19,7 @@ def summary(report: Report, folder: str) -> str:
     lines = [f"{View(report).verdict_in_words}  {score}  {plain(report.project)}"]
     if untrained := View(report).untrained:
         lines.append(f"  not run       {untrained[0].lower()}{untrained[1:]}")
+    lines += _programs(View(report))
     if report.event:
         lines.append(f"  event         {plain(report.event, LONG)}")
     if report.advisory:
@@ -59,6 +60,15 @@ def summary(report: Report, folder: str) -> str:
         lines.append(f"    and {more} more")
     lines.append(f"Reports: {folder}/gate.md" if folder else "Interrupted: no report was written.")
     return "\n".join(lines)
+
+
+def _programs(view: View) -> list[str]:
+    """What trains in the project: started because somebody asked for it, or found and left alone."""
+    lines = [f"  found         {plain(each.command, LONG)} was started (--entries found)" for each in view.started]
+    if view.what_trains:
+        lines.append(f"  found         {plain(view.what_trains, LONG)}")
+        lines.append(f"    -> {plain(view.how_to_train, LONG)}")
+    return lines
 
 
 def _left_open(report: Report) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from verifygate.model import (
     Outcome,
     PerformanceDetails,
     PolicySetting,
+    Program,
     Reason,
     Report,
     RequirementResult,
@@ -303,6 +305,45 @@ class View:
             steps += sum(trace.steps for trace in traces if trace is not None)
             steps += sum(each.low_precision is not None for each in stage.details.half_precision or ())
         return "" if steps else "No training step was executed: what is said here is about the source text alone"
+
+    @property
+    def started(self) -> tuple[Program, ...]:
+        """The programs that were found, and run because `--entries found` asked for it."""
+        stage = self.stage("execution")
+        details = stage.details if stage is not None else None
+        entries = details.oracle_entries if isinstance(details, ExecutionDetails) else ()
+        return tuple(each for each in self.report.programs if each.command in entries)
+
+    @property
+    def candidate(self) -> Program | None:
+        """The best of the programs that were found, where nothing trained and none was started."""
+        return self.report.programs[0] if self.report.programs and self.untrained and not self.started else None
+
+    @property
+    def what_trains(self) -> str:
+        """What was found that trains, where no training step was executed: a program, or functions without one."""
+        if (best := self.candidate) is not None:
+            more = len(self.report.programs) - 1
+            others = f", and {counted(more, 'other program')}" if more else ""
+            return f"{best.command} trains ({best.path}:{best.line}){others}; nothing was started: nobody named it"
+        if functions := self.report.training_functions:
+            one = len(functions) == 1
+            return f"{words(functions)} {'trains' if one else 'train'}; no program that comes to it was found"
+        return ""
+
+    @property
+    def how_to_train(self) -> str:
+        """What makes a training step run, where none did and something that trains was found; empty elsewhere."""
+        if (best := self.candidate) is not None:
+            setting = f"`[execution.oracles] {best.setting} = [{json.dumps(best.command, ensure_ascii=False)}]`"
+            if best.runs:
+                return f"run the program that trains: `verifygate run --entries found`, or name it: {setting}"
+            lacking = "; ".join(best.obstacles)
+            return f"give the program that trains what it lacks ({lacking}), and name it: {setting}"
+        if functions := self.report.training_functions:
+            entry = "name it in `[execution.oracles] entries`"
+            return f"write a test or a small program that calls {functions[0]}, and {entry}"
+        return ""
 
     @property
     def left_open(self) -> list[Asked]:

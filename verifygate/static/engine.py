@@ -105,7 +105,7 @@ def analyse(
             f"no rule is left to run: {', '.join(asked)} needs a newer torch than {settings.torch_version}",
             remedy="widen what is selected, or raise `torch_version` in [static]",
         )
-    with warnings.catch_warnings(), _room_for_nesting(), collection_paused():
+    with warnings.catch_warnings(), room_for_nesting(), collection_paused():
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
         with timings.part("pick files"):
             picker = Prefilter(sources, load_rules().values())
@@ -195,7 +195,7 @@ def _at_most_likely(match: Match | ConfigurationMatch, analysis: Analysis) -> Ma
 
 
 @contextmanager
-def _room_for_nesting() -> Iterator[None]:
+def room_for_nesting() -> Iterator[None]:
     """Let recursion go as deep as the deepest file that is analysed at all needs, through every function inlined."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, RECURSION_LIMIT))

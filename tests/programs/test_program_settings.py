@@ -1,0 +1,232 @@
+"""Tiny settings: only options that are declared, with values of their types and among their choices."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable
+
+import pytest
+
+from verifygate.model import Program
+
+Found = Callable[[dict[str, str]], tuple[Program, ...]]
+
+STEP = """\
+
+
+def train(model, optimizer, batches):
+    for batch in batches:
+        model(batch).backward()
+        optimizer.step()
+"""
+ARGPARSE = (
+    "import argparse\nimport torch\n"
+    + STEP
+    + """
+
+parser = argparse.ArgumentParser()
+{options}
+args = parser.parse_args()
+train(None, None, ())
+"""
+)
+
+
+def settings(source: str, found: Found) -> list[str]:
+    (program,) = found({"train.py": source})
+    return shlex.split(program.command)[2:]
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ("'--epochs', type=int, default=90", ["--epochs", "1"]),
+        ("'-e', '--num-epochs', type=int, default=3", ["--num-epochs", "1"]),
+        ("'--epochs', type=int, default=1", []),
+        ("'--epochs', type=parse, default='3ep'", []),
+        ("'--max_steps', type=int, default=-1", ["--max_steps", "20"]),
+        ("'--save-steps', type=int, default=500", []),
+        ("'-b', '--batch-size', default=256, type=int", ["--batch-size", "4"]),
+        ("'--batch-size', type=int, default=64, choices=[32, 64, 8]", ["--batch-size", "8"]),
+        ("'--workers', type=int, default=8", ["--workers", "0"]),
+        ("'--img-size', type=int, default=224", ["--img-size", "64"]),
+        ("'--img-size', type=int, default=96", []),
+        ("'--input-size', type=int, nargs=3", ["--input-size", "3", "64", "64"]),
+        ("'--block_size', type=int, default=1024", ["--block_size", "32"]),
+        ("'--n_layer', type=int, default=12", ["--n_layer", "2"]),
+        ("'--depth', type=int, default=110", []),
+        ("'--dataset', choices=['mnist', 'synthetic'], default='mnist'", ["--dataset", "synthetic"]),
+        ("'--dataset', choices=['mnist', 'cifar'], default='mnist'", []),
+        ("'--dataset', default='mnist'", []),
+        ("'--dummy', action='store_true'", ["--dummy"]),
+        ("'--model', choices=['vit_base', 'vit_tiny'], default='vit_base'", ["--model", "vit_tiny"]),
+        ("'--amp', action='store_true'", ["--amp"]),
+        ("'--amp', action='store_true', default=True", []),
+        ("'--no-amp', action='store_false', dest='amp'", []),
+        ("'--amp', action=argparse.BooleanOptionalAction, default=False", ["--amp"]),
+        ("'--use_amp', type=str2bool, default=False", ["--use_amp", "true"]),
+        ("'--mixed_precision', choices=['no', 'bf16', 'fp16']", ["--mixed_precision", "fp16"]),
+        ("'--precision', choices=['32', 'bf16-mixed'], default='32'", ["--precision", "bf16-mixed"]),
+        ("'--output-dir', default='./out'", ["--output-dir", "{temporary}"]),
+        ("'--save', default='model.pt'", ["--save", "{temporary}/model.pt"]),
+        ("'--project', default='convnext'", []),
+        ("'--model_save_path', default='out/model.pt'", ["--model_save_path", "{temporary}/model.pt"]),
+        ("'--model_path', default='gpt2'", []),
+        ("'--checkpoint_dir', default='cp'", ["--checkpoint_dir", "{temporary}"]),
+        ("'--checkpoint_dir', default=None", []),
+        ("'--accumulation-steps', type=int, default=8", ["--accumulation-steps", "2"]),
+        ("'--accumulation-steps', type=int", []),
+        ("'--log-interval', type=int, default=10", []),
+        ("'--lr', type=float, default=0.1", []),
+        ("'--local_rank', type=int, required=True", ["--local_rank", "0"]),
+        ("name, type=int, default=10", []),
+    ],
+)
+def test_what_argparse_declares(declared: str, words: list[str], found: Found) -> None:
+    """Nothing else is proposed than what the parser declares; what is small already is left alone."""
+    assert settings(ARGPARSE.format(options=f"parser.add_argument({declared})"), found) == words
+
+
+def test_the_parser_takes_what_is_proposed(found: Found) -> None:
+    """The words of one command, given to the parser that declares them."""
+    declared = [
+        (("--epochs",), {"type": int, "default": 90}), (("-b", "--batch-size"), {"type": int, "default": 256}),
+        (("--img-size",), {"type": int, "default": 224}), (("--input-size",), {"type": int, "nargs": 3}),
+        (("--amp",), {"action": "store_true"}), (("--output",), {"default": ""}),
+        (("--precision",), {"choices": ["32", "16-mixed"], "default": "32"}),
+    ]  # fmt: skip
+    parser = argparse.ArgumentParser()
+    lines = []
+    for names, how in declared:
+        parser.add_argument(*names, **how)
+        written = ", ".join(f"{key}={value.__name__ if value is int else repr(value)}" for key, value in how.items())
+        lines.append(f"parser.add_argument({', '.join(map(repr, names))}, {written})")
+    assert vars(parser.parse_args(settings(ARGPARSE.format(options="\n".join(lines)), found))) == {
+        "epochs": 1, "batch_size": 4, "img_size": 64, "input_size": [3, 64, 64], "amp": True, "output": "{temporary}",
+        "precision": "16-mixed",
+    }  # fmt: skip
+
+
+def test_the_width_of_attention_is_left_alone_without_its_heads(found: Found) -> None:
+    """Heads divide it: it is set with their number, or where there are none."""
+    attention = "parser.add_argument('--d_model', type=int, default=512)\nlayer = torch.nn.MultiheadAttention(512, 12)"
+    heads = "\nparser.add_argument('--nhead', type=int, default=8)"
+    assert settings(ARGPARSE.format(options=attention), found) == []
+    assert settings(ARGPARSE.format(options=attention + heads), found) == ["--d_model", "32", "--nhead", "2"]
+
+
+CLICK = """
+import click, torch
+{step}
+
+@click.command()
+@click.option("--epochs", default=10)
+@click.option("--amp/--no-amp", default=False)
+@click.option("--data", type=click.Choice(["real", "fake"]), required=True)
+def main(epochs, amp, data):
+    train(None, None, ())
+
+
+if __name__ == "__main__":
+    main()
+"""
+TYPER = """
+import torch, typer
+from typing import Annotated
+{step}
+
+def main(epochs: int = 10, batch_size: Annotated[int, typer.Option("--bs")] = 64, amp: bool = False):
+    train(None, None, ())
+
+
+if __name__ == "__main__":
+    typer.run(main)
+"""
+TYRO = """
+import torch, tyro
+from dataclasses import dataclass, field
+from typing import Literal
+{step}
+
+@dataclass
+class Args:
+    num_epochs: int = 5
+    precision: Literal["fp32", "fp16"] = "fp32"
+    lr: float = 0.1
+
+
+if __name__ == "__main__":
+    args = tyro.cli(Args)
+    train(None, None, ())
+"""
+HUGGING_FACE = """
+import torch
+from dataclasses import dataclass, field
+from transformers import HfArgumentParser, TrainingArguments
+{step}
+
+@dataclass
+class DataArguments:
+    max_seq_length: int = field(default=512)
+
+
+def main():
+    parser = HfArgumentParser((DataArguments, TrainingArguments))
+    parser.parse_args_into_dataclasses()
+    train(None, None, ())
+
+
+if __name__ == "__main__":
+    main()
+"""
+ABSL = """
+import torch
+from absl import app, flags
+{step}
+
+flags.DEFINE_integer("epochs", 10, "how many")
+flags.DEFINE_enum("dataset", "mnist", ["mnist", "fake"], "which")
+flags.DEFINE_bool("use_amp", False, "mixed precision")
+
+
+def main(_):
+    train(None, None, ())
+
+
+if __name__ == "__main__":
+    app.run(main)
+"""
+CONFIGURATOR = """
+import torch
+max_iters = 600000
+accumulation_steps = 5 * 8
+batch_size = 12
+compile = True
+rate = 0.1
+exec(open('configurator.py').read())
+n_layer = 12
+{step}
+
+train(None, None, ())
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (CLICK, ["--epochs", "1", "--amp", "--data", "fake"]),
+        (TYPER, ["--epochs", "1", "--bs", "4", "--amp"]),
+        (TYRO, ["--num-epochs", "1", "--precision", "fp16"]),
+        (
+            HUGGING_FACE,
+            ["--max_seq_length", "32", "--output_dir", "{temporary}", "--num_train_epochs", "1", "--max_steps", "20",
+             "--per_device_train_batch_size", "4", "--per_device_eval_batch_size", "4", "--fp16"],
+        ),
+        (ABSL, ["--epochs=1", "--dataset=fake", "--use_amp"]),
+        (CONFIGURATOR, ["--max_iters=20", "--accumulation_steps=2", "--batch_size=4", "--compile=False"]),
+    ],
+    ids=["click", "typer", "tyro", "hugging-face", "absl", "configurator"],
+)  # fmt: skip
+def test_what_other_libraries_declare(source: str, words: list[str], found: Found) -> None:
+    assert settings(source.format(step=STEP), found) == words
