@@ -86,8 +86,8 @@ def lines(report: NumericsReport) -> list[str]:
         found.append(f"not finite in step {numbers}: {where}")
         found += [f"    {line}" for line in _told(steps[-1])]
     if report.watched and not report.bad_steps:
-        steps = counted(report.watched, "watched step")
-        found.append(f"numbers: no inf or NaN came to the loss or to a gradient in {steps}")
+        watched = counted(report.watched, "watched step")
+        found.append(f"numbers: no inf or NaN came to the loss or to a gradient in {watched}")
     if report.not_watched and not report.bad_steps:
         found.append(f"numbers: NOT MEASURED: {report.not_watched}")
     return found
