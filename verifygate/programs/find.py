@@ -158,7 +158,7 @@ def _declared(function: Function, reached: Reached) -> Iterator[Option]:
 
 
 def _in_order(small: Iterable[Proposal]) -> Iterator[str]:
-    """Options first, positional arguments behind `--`."""
+    """Options first, then positional arguments."""
     small = list(small)
     for each in small:
         if each.option.flags:

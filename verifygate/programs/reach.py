@@ -20,7 +20,6 @@ from verifygate.static.values.evaluator import Evaluator
 
 TRAINS = Alternatives(r"\.backward\(|manual_backward\(|\.fit\(|Trainer|\.train\(|\.minimize\(")
 """What a file has in it that trains, itself or by a framework."""
-_TORCH = Alternatives(r"\btorch\b|lightning|transformers|accelerate|deepspeed")
 _BACKWARDS = frozenset({"backward", "manual_backward"})
 _STEPS = frozenset({"step", "training_step", "train_batch"})
 _MOST_FUNCTIONS = 3000
@@ -64,7 +63,7 @@ class Reach:
 
     @cached_property
     def training(self) -> frozenset[str]:
-        """The files that have a word of training in their code."""
+        """The files that have a word of training in them."""
         return frozenset(file.path for file in self.sources if _is_code(file) and TRAINS.found_in(file.data))
 
     def candidates(self) -> list[SourceFile]:
@@ -151,8 +150,6 @@ def step_of(functions: tuple[Function, ...]) -> Step | None:
         isinstance(call.func, ast.Attribute) and call.func.attr in _STEPS for each in functions for call in each.calls
     )
     for function in functions:
-        if not _TORCH.found_in(function.module.file.data) and not function.module.mentions(b"import"):
-            continue
         for call in function.calls:
             if (steps and last_name(call.func) in _BACKWARDS) or _is_fit(call, function):
                 return Step(function.module.path, call.lineno)

@@ -41,7 +41,7 @@ def sentences(view: View) -> tuple[str, str, str]:
 def _decided(view: View) -> str:
     untrained = f"{view.untrained}. " if view.untrained else ""
     commands = words(f"`{each.command}`" for each in view.started)
-    started = f"Found in the source, and started for `--entries found`: {commands}. " if commands else ""
+    started = f"Found in the source, and started for `--entries found`: {commands}. " if view.started else ""
     return f"{untrained}{started}{_judged(view)}"
 
 
