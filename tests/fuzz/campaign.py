@@ -112,7 +112,7 @@ def _begin(search: Search) -> list[bytes]:
     from fuzz_targets import CORPUS, kept, seeds_of
 
     seeds = seeds_of(search.target)
-    return [*seeds[:: max(1, len(seeds) // 200)], *(path.read_bytes() for path in kept(CORPUS, search.target.name))]
+    return [*seeds[:: max(1, len(seeds) // 40)], *(path.read_bytes() for path in kept(CORPUS, search.target.name))]
 
 
 def reduced(name: str) -> int:
