@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 WORK = HERE.parents[1] / "build" / "fuzz"
 """What is reached in one campaign: no part of the repository."""
 GUIDED = find_spec("atheris") is not None
-MOST_KEPT, LARGEST_KEPT = 12, 2048
+MOST_KEPT, LARGEST_KEPT = 12, 4096
 """Inputs that a campaign adds to the corpus of a target, and their size: what is kept is read, and replayed."""
 
 
