@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 WORK = HERE.parents[1] / "build" / "fuzz"
 """What is reached in one campaign: no part of the repository."""
 GUIDED = find_spec("atheris") is not None
-MOST_KEPT, LARGEST_KEPT = 12, 2048
+MOST_KEPT, LARGEST_KEPT = 12, 4096
 """Inputs that a campaign adds to the corpus of a target, and their size: what is kept is read, and replayed."""
 
 
@@ -112,7 +112,7 @@ def _begin(search: Search) -> list[bytes]:
     from fuzz_targets import CORPUS, kept, seeds_of
 
     seeds = seeds_of(search.target)
-    return [*seeds[:: max(1, len(seeds) // 200)], *(path.read_bytes() for path in kept(CORPUS, search.target.name))]
+    return [*seeds[:: max(1, len(seeds) // 40)], *(path.read_bytes() for path in kept(CORPUS, search.target.name))]
 
 
 def reduced(name: str) -> int:

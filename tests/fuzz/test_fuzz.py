@@ -14,7 +14,7 @@ from time_limit import time_limit
 QUICK = {"static-accounted": 25, "static-unchanged": 5, "claims": 20, "stored-report": 30, "recording": 40}
 """Inputs of a target in the small budget, where it is not the usual number: an analysis takes a while."""
 USUAL = 100
-LONGER = 15
+LONGER = 5
 """How many times as many the slow test tries."""
 NEVER_SLOW = settings(
     derandomize=True,
