@@ -179,6 +179,7 @@ torch.save(largest, sys.argv[1])
 def test_a_scale_that_suits_is_the_largest_that_leaves_a_doubling(probed):
     """A weight's gradient is summed in float16 over the batch: it overflows long before any module's own."""
     health, largest = probed(SUITS.replace("SCALE", "256.0"), "--health")
+    assert {row["name"] for row in health["rows"] if row["parameter"]} == {"0.weight", "0.bias", "2.weight", "2.bias"}
     suits = health["suitable_scale"]
     assert max(row["gradient"] for row in health["rows"] if not row["parameter"]) < largest / 8
     assert 32752 / 2 < largest / 256 * suits <= 32752

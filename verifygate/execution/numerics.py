@@ -79,11 +79,11 @@ def lines(report: NumericsReport) -> list[str]:
     """The bad steps in words, those of one origin together."""
     together: dict[str, list[BadStep]] = {}
     for each in report.bad_steps:
-        together.setdefault(_where(each.origin), []).append(each)
+        together.setdefault(where(each.origin), []).append(each)
     found = []
-    for where, steps in together.items():
+    for place, steps in together.items():
         numbers = ", ".join(str(each.step) for each in steps)
-        found.append(f"not finite in step {numbers}: {where}")
+        found.append(f"not finite in step {numbers}: {place}")
         found += [f"    {line}" for line in _told(steps[-1])]
     if report.watched and not report.bad_steps:
         watched = counted(report.watched, "watched step")
@@ -93,10 +93,11 @@ def lines(report: NumericsReport) -> list[str]:
     return found
 
 
-def _where(origin: Origin | None) -> str:
+def where(origin: Origin | None, at: str = "") -> str:
+    """Place, module and operator; `at` stands for the path."""
     if origin is None:
         return "where it began was not seen"
-    place = f"{origin.path}:{origin.line}" if origin.line else "outside of the project's code"
+    place = f"{at or origin.path}:{origin.line}" if origin.line else "outside of the project's code"
     module = f" in {origin.module}" if origin.module else ""
     of = f" (its gradient, {origin.backward})" if origin.backward else ""
     return f"{place}{module}: `{origin.operator}`{of}"
@@ -107,10 +108,11 @@ def _told(bad: BadStep) -> list[str]:
     if origin is None:
         return ["the steps after a skipped one are watched; `--numerics` watches the first ones too"]
     alone = ["the loss is not finite, its gradients are"] if bad.loss and not bad.gradients else []
-    return [_happened(origin), *alone, *_share_of_the_scale(bad), f"remedy: {remedy(bad)}"]
+    return [happened(origin), *alone, *_share_of_the_scale(bad), f"remedy: {remedy(bad)}"]
 
 
-def _happened(origin: Origin) -> str:
+def happened(origin: Origin) -> str:
+    """Which limit was crossed, and by what."""
     dtypes = f"{', '.join(origin.dtypes) or 'no tensor'} -> {origin.dtype}"
     largest = f", largest input {origin.largest_input:.4g}" if origin.largest_input is not None else ""
     if origin.limit is Limit.OVERFLOW:

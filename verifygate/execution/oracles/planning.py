@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.config.settings import OraclesSettings
-from verifygate.execution.oracles import edge_cases, inf_injection, scale_invariance, update
+from verifygate.execution.oracles import edge_cases, inf_injection, numbers, scale_invariance, update
 from verifygate.execution.oracles.answers import Answer, cannot_run, with_cuda_emulated
 from verifygate.execution.oracles.runs import EMULATION, Job, Seen, run_jobs
 from verifygate.model import Status
 from verifygate.process.subject import Subject
 
 SCALE, INF, SCHEDULE = "oracle-scale-invariance", "oracle-inf-injection", "oracle-schedule"
-UPDATE = "oracle-update"
+UPDATE, NUMBERS = "oracle-update", "oracle-numbers"
 CAPABILITY = (8, 0)
 OLD_CAPABILITY = (7, 5)
 """A device without bfloat16 of its own."""
@@ -83,6 +83,8 @@ def examine(
             entry.answers.update(dict.fromkeys((SCALE, INF), answer))
         if (moved := update.judge(seen)) is not None:
             entry.answers[UPDATE] = with_cuda_emulated(moved, [seen]) if seen.emulated else moved
+        if edges and (skipped := numbers.judge(seen, entry.root)) is not None:
+            entry.answers[NUMBERS] = with_cuda_emulated(skipped, [seen]) if seen.emulated else skipped
     alive = [entry for entry in entries if SCALE not in entry.answers]
     plans = [(entry, name, job) for entry in alive for name, job in _plan(settings, entry, edges).items()]
     runs = run_jobs(subject, [job for _, _, job in plans], _new(folder, "oracles")) if plans else []
@@ -114,8 +116,8 @@ def _job(
     """One run. `sampled`: a few of its steps are looked at operation by operation, which changes nothing in it."""
     there = options.get("cuda") is not False  # a run that shall find no CUDA finds no emulated one either
     sampler = [("recorder", {"sample": True, "emulated": entry.emulate})] if sampled else []
-    moves = [("health", {"moves": True})] if sampled else []
-    instruments = [*(around(entry) if there else []), *sampler, ("oracle", options), *moves]
+    looks = [("numerics", {}), ("health", {"moves": True})] if sampled else []
+    instruments = [*(around(entry) if there else []), *sampler, ("oracle", options), *looks]
     if poison:
         instruments.append(("injection", poison))
     return Job(entry.command, entry.root, tuple(instruments), settings.seconds)

@@ -12,6 +12,7 @@ from verifygate.execution.oracles.answers import Answer, Blame
 from verifygate.execution.oracles.planning import (
     CAPABILITY,
     INF,
+    NUMBERS,
     ORDER,
     SCALE,
     SCHEDULE,
@@ -45,6 +46,9 @@ class Question:
     expected: str
     weight: int
     required: bool
+    """Whether anything but a pass blocks."""
+    fails: bool = False
+    """Whether a failure blocks all the same."""
 
 
 QUESTIONS = {
@@ -68,6 +72,13 @@ QUESTIONS = {
         "every trainable parameter with a gradient that is not zero changes within the first steps",
         0,
         False,
+    ),
+    NUMBERS: Question(
+        "Skipped steps are the loss scale's doing",
+        "no operation of the project's overflows, divides by 0 or makes a NaN at any loss scale",
+        0,
+        False,
+        fails=True,
     ),
     resume.RESUME: Question(
         "A resumed run is the unbroken run",
@@ -182,7 +193,7 @@ def _check(name: str, answers: Sequence[tuple[int, Answer]], scrubber: Scrubber)
         id=identity,
         title=question.title,
         status=worst.status,
-        required=question.required,
+        required=question.required or (question.fails and worst.status is Status.FAIL),
         weight=question.weight,
         expected=question.expected,
         actual="; ".join(

@@ -32,8 +32,8 @@ class ModuleNames:
 
     def of(self, modules: list[Any]) -> dict[int, str]:
         """The name of each, by its id."""
-        if unnamed := [module for module in modules if module not in self._names]:
-            self._name(unnamed)
+        if unnamed := {id(module): module for module in modules if module not in self._names}:
+            self._name(list(unnamed.values()))
         return {id(module): self._names[module] for module in modules}
 
     def _name(self, unnamed: list[Any]) -> None:
