@@ -53,7 +53,8 @@ def test_reaching(name: str, analysed: Callable[[str], Analysis]) -> None:
 
 def test_a_use_on_the_last_line_of_a_statement_and_one_in_no_statement(analysed: Callable[[str], Analysis]) -> None:
     """A place is told by the node and not by its line: a copy of it stands nowhere."""
-    (module,) = analysed("def f(y):\n    x = 1\n    if (\n        y and\n        use(x)\n    ):\n        x = 2\n").modules
+    text = "def f(y):\n    x = 1\n    if (\n        y and\n        use(x)\n    ):\n        x = 2\n"
+    (module,) = analysed(text).modules
     function = module.functions["f"]
     (use,) = (call.args[0] for call in function.calls)
     copy = ast.copy_location(ast.Name("x", ast.Load()), use)

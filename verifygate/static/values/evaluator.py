@@ -121,7 +121,8 @@ class Evaluator:
             found = self._evaluate(expr, frame)
         finally:
             del self._busy[key]
-        result = tuple(found) if len(found) == 1 else distinct(found) or _NOTHING_KNOWN
+        only = (_NOTHING_KNOWN if found[0] is UNKNOWN else tuple(found)) if len(found) == 1 else ()
+        result = only or distinct(found) or _NOTHING_KNOWN
         whole = self._rests_on >= depth or not depth
         if whole or UNKNOWN not in result:
             frame.memo[what] = result  # an unknown inside a cycle may be known when asked from elsewhere
@@ -398,17 +399,13 @@ class Evaluator:
         return _NOTHING_KNOWN
 
     def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
-        """The frame of the function as this call enters it; None where it is being walked already (recursion).
-
-        It is made once, so that what is known in it is known to whoever asks next.
-        """
-        this = callee.receiver
-        key = (call, callee.function, this and (this.expr, this.frame), callee.home, callee.partials)
+        """The one frame of the function as this call enters it; None where it is being walked already (recursion)."""
+        this = callee.receiver and (callee.receiver.expr, callee.receiver.frame)
+        key = (call, callee.function, this, callee.home, callee.partials)
         if (known := frame.callee_frames.get(key)) is not None:
             return known
         cuts = self.cuts
-        entered = self.entered_anew(callee, call, frame)
-        if entered is not None and self.cuts == cuts:
+        if (entered := self.entered_anew(callee, call, frame)) is not None and self.cuts == cuts:
             frame.callee_frames[key] = entered
         return entered
 
