@@ -1,6 +1,9 @@
-"""What a static scan costs beside a plain `ast.parse` of the same files: verifygate, and TorchFix and semgrep if there.
+"""What a static scan costs beside a plain `ast.parse` of the same files: verifygate, ruff, TorchFix and semgrep.
 
-    python tests/static/bench_scan.py FOLDER... [--rounds N] [--limit SECONDS] [--torchfix PATH] [--semgrep PATH]
+    python tests/static/bench_scan.py FOLDER... [--rounds N] [--limit SECONDS] [--ruff PATH] [--torchfix PATH]
+        [--semgrep PATH]
+
+Of the last three, those that are installed run; ruff runs all its rules, on one core and without its cache.
 
 Trees to give it: nanoGPT, yolov5, pytorch-image-models and transformers; and those that are full of mixed precision:
 diffusers, icefall, Megatron-LM, NeMo, mmengine, MONAI and ultralytics.
@@ -104,7 +107,7 @@ KIB = 1 if sys.platform != "darwin" else 1024
 """How many of the system's units of memory make a KiB."""
 
 Count = Callable[[str, str], tuple[int, int]]
-"""Standard output and error of a run, and how many files it analysed and how many it says it did not (-1: unsaid)."""
+"""Standard output and error of a run, and how many files it analysed and how many it says it did not; -1: unsaid."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,7 @@ def launch(command: Sequence[str], limit: int, folder: Path) -> Run:
         "HOME": str(folder),
         "VERIFYGATE_CACHE_DIR": str(folder / "answers"),
         "SEMGREP_SETTINGS_FILE": str(folder / "semgrep.yml"),
+        "RAYON_NUM_THREADS": "1",
     }
     launcher = [sys.executable, "-I", "-S", "-c", LAUNCH, str(figures), str(limit), str(out), str(err)]
     subprocess.run([*launcher, *command], cwd=folder, env=surroundings, check=True)
@@ -174,7 +178,12 @@ def grepped(out: str, err: str) -> tuple[int, int]:
     return len(json.loads(out)["paths"]["scanned"]), -1
 
 
-def tools(temporary: Path, torchfix: str | None, semgrep: str | None) -> tuple[list[Tool], list[str]]:
+def linted(out: str, err: str) -> tuple[int, int]:
+    """Ruff does not say how many files it checked, unless it is made to say much more, which costs."""
+    return -1, -1
+
+
+def tools(temporary: Path, ruff: str | None, torchfix: str | None, semgrep: str | None) -> tuple[list[Tool], list[str]]:
     """The tools that are installed, `ast.parse` first, and the names of those that are not."""
     rules, names = temporary / "rules.yml", temporary / "names"
     rules.write_text(SEMGREP_RULES, encoding="utf-8")
@@ -197,7 +206,9 @@ def tools(temporary: Path, torchfix: str | None, semgrep: str | None) -> tuple[l
         Tool("verifygate check, nothing changed", version, lambda tree: [check, "check", str(tree)], told, first=True),
     ]
     missing = []
+    lint = ["check", "--isolated", "--no-cache", "--no-respect-gitignore", "--select", "ALL", "--statistics"]
     for name, given, command, count in (
+        ("ruff, all rules", ruff or "ruff", lambda tree, path: [path, *lint, str(tree)], linted),
         ("TorchFix", torchfix or "torchfix", lambda tree, path: [path, str(tree)], fixed),
         (
             "semgrep, two rules",
@@ -268,8 +279,9 @@ def row(tool: Tool, base: Tool, files: int) -> tuple[list[str], str]:
     memory = statistics.median(one.memory / plain.memory for one, plain in pairs)
     complaint = "" if lost < 0 or done + lost == files else f"{files} files, {done} checked and {lost} not analysed"
     lost = files - done if lost < 0 else lost
+    accounted = [str(done), str(lost)] if done >= 0 else ["unsaid", "unsaid"]
     ratios = [f"{number:.1f}" for number in (min(cpu), statistics.median(cpu), memory)]
-    return [str(done), str(lost), *ratios], complaint
+    return [*accounted, *ratios], complaint
 
 
 def main() -> int:
@@ -278,6 +290,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--limit", type=int, default=300, help="seconds of wall-clock time for one run")
     parser.add_argument("--memory", type=int, default=200, help="MiB that a check may take, for any tree")
+    parser.add_argument("--ruff", help="the executable; found on PATH by default")
     parser.add_argument("--torchfix", help="the executable; found on PATH by default")
     parser.add_argument("--semgrep", help="the executable; found on PATH by default")
     given = parser.parse_args()
@@ -288,7 +301,7 @@ def main() -> int:
             parser.error(f"{folder}: no such folder")
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as name:
-        found, missing = tools(Path(name), given.torchfix, given.semgrep)
+        found, missing = tools(Path(name), given.ruff, given.torchfix, given.semgrep)
         print("| Tree | Files | Tool | Analysed | Not analysed | CPU, least | CPU, median | Memory |")
         print("|---|---|---|---|---|---|---|---|")
         for folder in given.folders:

@@ -55,7 +55,20 @@ def test_table_of_a_small_tree(tree: Path):
     assert memory > 0
     assert blank == ""
     assert "2 rounds" in ratios
-    assert missing == "Not installed: TorchFix, semgrep."
+    assert missing == "Not installed: ruff, TorchFix, semgrep."
+
+
+def test_a_linter_that_does_not_say_what_it_checked_has_a_row(tree: Path):
+    """Ruff's own statistics name its findings only: what it was given is not taken for what it checked."""
+    ruff = Path(sys.executable).parent / "ruff"
+
+    done = bench(str(tree), "--rounds", "1", "--ruff", str(ruff))
+
+    (row,) = (line for line in done.stdout.splitlines() if "ruff, all rules" in line and line.startswith("|"))
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[3:5] == ["unsaid", "unsaid"]
+    assert all(float(cell) > 0 for cell in cells[5:])
+    assert "ruff: ruff 0." in done.stdout
 
 
 def test_file_that_cannot_be_parsed_is_counted_as_not_analysed(tree: Path):
@@ -71,7 +84,7 @@ def test_file_that_cannot_be_parsed_is_counted_as_not_analysed(tree: Path):
 def test_file_that_nobody_accounts_for_is_a_failure(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A tool that says less than it was given does not get a clean table."""
     monkeypatch.setattr(bench_scan, "told", lambda *_: (1, 0))
-    found, _ = bench_scan.tools(tmp_path, "no-such-tool", "no-such-tool")
+    found, _ = bench_scan.tools(tmp_path, "no-such-tool", "no-such-tool", "no-such-tool")
 
     _, wrong = bench_scan.measure(tree, tmp_path, found, 1, 60, 200)
 
@@ -80,7 +93,7 @@ def test_file_that_nobody_accounts_for_is_a_failure(tree: Path, tmp_path: Path, 
 
 
 def test_check_that_takes_too_much_memory_is_a_failure(tree: Path, tmp_path: Path):
-    found, _ = bench_scan.tools(tmp_path, "no-such-tool", "no-such-tool")
+    found, _ = bench_scan.tools(tmp_path, "no-such-tool", "no-such-tool", "no-such-tool")
 
     _, wrong = bench_scan.measure(tree, tmp_path, found, 1, 60, 1)
 

@@ -51,6 +51,18 @@ def test_reaching(name: str, analysed: Callable[[str], Analysis]) -> None:
     assert values == IMPRECISE.get(name, expected)
 
 
+def test_a_use_on_the_last_line_of_a_statement_and_one_in_no_statement(analysed: Callable[[str], Analysis]) -> None:
+    """A place is told by the node and not by its line: a copy of it stands nowhere."""
+    text = "def f(y):\n    x = 1\n    if (\n        y and\n        use(x)\n    ):\n        x = 2\n"
+    (module,) = analysed(text).modules
+    function = module.functions["f"]
+    (use,) = (call.args[0] for call in function.calls)
+    copy = ast.copy_location(ast.Name("x", ast.Load()), use)
+
+    assert [ast.unparse(each.expr) for each in reaching("x", use, function) or () if each.expr] == ["1"]
+    assert reaching("x", copy, function) is None
+
+
 def test_a_parameter_reaches_until_it_is_assigned(analysed: Callable[[str], Analysis]) -> None:
     (module,) = analysed("def f(x):\n    use(x)\n    x = 1\n    use(x)\n").modules
     function = module.functions["f"]

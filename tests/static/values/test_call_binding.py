@@ -107,6 +107,25 @@ def test_what_comes_before_the_arguments_of_a_method(
     assert texts(entered(text, analysis)) == expected
 
 
+def test_a_call_enters_a_function_in_one_frame_whoever_asks(analysed: Callable[[str], Analysis]) -> None:
+    """What one question found out in the frame is known to the next."""
+    analysis = analysed(f"{PROGRAM}\ntarget(1)\ntarget(2)\nHolder().method(3)\n")
+    frames = {text: entered(text, analysis) for text in ("target(1)", "target(2)", "Holder().method(3)")}
+
+    assert all(entered(text, analysis) is frame for text, frame in frames.items())
+    assert len(set(frames.values())) == 3
+
+
+def test_each_iteration_of_a_loop_enters_a_function_in_a_frame_of_its_own(analysed: Callable[[str], Analysis]) -> None:
+    analysis = analysed(f"{PROGRAM}\nfor each in (1, 2):\n    target(each)\n")
+    (call,) = (each for each in analysis.modules[0].body.calls if ast.unparse(each) == "target(each)")
+    home = analysis.evaluator.root_frame(analysis.modules[0].body)
+    (callee,) = analysis.evaluator.callees(call, home)
+    iterations = [home.with_variables({}, f"#{number}") for number in range(2)]
+
+    assert len({analysis.evaluator.enter(callee, call, each) for each in (home, *iterations)}) == 3
+
+
 @pytest.mark.parametrize(
     ("text", "does"), [("f(1, a=2)", False), ("f(*a)", True), ("f(**a)", True), ("f((1, 2), {})", False)]
 )

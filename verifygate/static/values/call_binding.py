@@ -18,6 +18,7 @@ from verifygate.static.values.domain import (
     Frame,
     FunctionValue,
     Items,
+    Object,
     Partial,
     Value,
     dict_items,
@@ -27,6 +28,26 @@ if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
 
 _POSITION = "*{}"
+
+
+def entered_by(callee: FunctionValue, call: ast.Call, frame: Frame, evaluator: Evaluation) -> Frame:
+    """A frame of its own for a function as a call enters it."""
+    function = callee.function
+    entered = Frame(function, caller=frame, call=call)
+    if function.enclosing is not None and function.enclosing.symbol:
+        home = frame.running(function.enclosing) or (callee.home and callee.home.after_loops)
+        entered.enclosing = home or evaluator.root_frame(function.enclosing)
+    receiver = callee.receiver if function.owner is not None and not function.is_static else None
+    if receiver is not None and function.parameters:
+        entered.receiver = receiver
+        receivers = evaluator.values(receiver.expr, receiver.frame)
+        made = {value.made: None for value in receivers if isinstance(value, Object)}
+        heirs = [each for each in made if function.owner in evaluator.linearised(each)]  # the others have their own
+        entered.receiver_class = heirs[0] if len(heirs) == 1 else function.owner
+    hand_over((*callee.partials, (call, frame)), entered, evaluator)
+    if callee.home is not None:
+        bind_defaults(entered, callee.home)
+    return entered
 
 
 def hand_over(calls: Sequence[tuple[ast.Call, Frame]], entered: Frame, evaluator: Evaluation) -> None:

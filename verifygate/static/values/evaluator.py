@@ -13,7 +13,7 @@ from verifygate.static.symbols.generators import handed_back
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.symbols.scopes import Binding, Scope
 from verifygate.static.symbols.star_imports import StarImports
-from verifygate.static.values.call_binding import bind_defaults, hand_over, partially
+from verifygate.static.values.call_binding import entered_by, partially
 from verifygate.static.values.closures import Closures
 from verifygate.static.values.containers import Containers
 from verifygate.static.values.domain import (
@@ -121,7 +121,8 @@ class Evaluator:
             found = self._evaluate(expr, frame)
         finally:
             del self._busy[key]
-        result = tuple(found) if len(found) == 1 else distinct(found) or _NOTHING_KNOWN
+        only = (_NOTHING_KNOWN if found[0] is UNKNOWN else tuple(found)) if len(found) == 1 else ()
+        result = only or distinct(found) or _NOTHING_KNOWN
         whole = self._rests_on >= depth or not depth
         if whole or UNKNOWN not in result:
             frame.memo[what] = result  # an unknown inside a cycle may be known when asked from elsewhere
@@ -398,40 +399,21 @@ class Evaluator:
         return _NOTHING_KNOWN
 
     def enter(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
-        """The frame of the function as this call enters it; None where it is being walked already (recursion).
-
-        It is made once, so that what is known in it is known to whoever asks next.
-        """
-        this = callee.receiver
-        key = (call, callee.function, this and (this.expr, this.frame), callee.home, callee.partials)
+        """The one frame of the function as this call enters it; None where it is being walked already (recursion)."""
+        this = callee.receiver and (callee.receiver.expr, callee.receiver.frame)
+        key = (call, callee.function, this, callee.home, callee.partials)
         if (known := frame.callee_frames.get(key)) is not None:
             return known
         cuts = self.cuts
-        entered = self.entered_anew(callee, call, frame)
-        if entered is not None and self.cuts == cuts:
+        if (entered := self.entered_anew(callee, call, frame)) is not None and self.cuts == cuts:
             frame.callee_frames[key] = entered
         return entered
 
     def entered_anew(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
         """A frame of its own for the function as this call enters it; None where it is being walked already."""
-        function = callee.function
-        if frame.entered(function) or frame.depth > MAX_DEPTH:
+        if frame.entered(callee.function) or frame.depth > MAX_DEPTH:
             return None
-        entered = Frame(function, caller=frame, call=call)
-        if function.enclosing is not None and function.enclosing.symbol:
-            home = frame.running(function.enclosing) or (callee.home and callee.home.after_loops)
-            entered.enclosing = home or self.root_frame(function.enclosing)
-        receiver = callee.receiver if function.owner is not None and not function.is_static else None
-        if receiver is not None and function.parameters:
-            entered.receiver = receiver
-            receivers = self.values(receiver.expr, receiver.frame)
-            made = {value.made: None for value in receivers if isinstance(value, Object)}
-            heirs = [each for each in made if function.owner in self.linearised(each)]  # the others have their own
-            entered.receiver_class = heirs[0] if len(heirs) == 1 else function.owner
-        hand_over((*callee.partials, (call, frame)), entered, self)
-        if callee.home is not None:
-            bind_defaults(entered, callee.home)
-        return entered
+        return entered_by(callee, call, frame, self)
 
     def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
         """The project's functions that a call may run: a function, a method, a class's `__init__`, or `__call__`."""
