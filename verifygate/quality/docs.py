@@ -18,6 +18,7 @@ import verifygate
 from verifygate.config import settings
 from verifygate.model.schema import SCHEMAS, field_docs, json_schema
 from verifygate.performance.attestation.statement import Statement
+from verifygate.quality import faults
 from verifygate.requirements import inherit
 from verifygate.requirements.lock import Lock
 from verifygate.requirements.spec import Requirement
@@ -54,6 +55,7 @@ def pages() -> dict[str, str]:
     found["schemas/lock.schema.json"] = json_schema(Lock)
     found["config.md"] = config_page()
     found["rules.md"] = rules_page()
+    found["faults.md"] = faults.page()
     for name in inherit.names():
         found[f"{name}.md"] = catalogue_page(name)
     for code, loaded in load_rules().items():
