@@ -19,6 +19,8 @@ def summary(report: Report, folder: str) -> str:
     lines = [f"{View(report).verdict_in_words}  {score}  {plain(report.project)}"]
     if untrained := View(report).untrained:
         lines.append(f"  not run       {untrained[0].lower()}{untrained[1:]}")
+    if isolation := View(report).isolation:
+        lines.append(f"  isolation     {plain(isolation, LONG)}")
     if report.event:
         lines.append(f"  event         {plain(report.event, LONG)}")
     if report.advisory:
