@@ -45,7 +45,7 @@ from verifygate.stage_registry import by_weight
 @click.option(
     "--isolation",
     type=click.Choice(("off", "auto", "required")),
-    help="Keep the project's processes away from network, credentials and other files (default: as configured, or off).",
+    help="Keep the project's processes from network, credentials, other files (default: as configured, or off).",
 )
 def run(
     stages: tuple[str, ...],
