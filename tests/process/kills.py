@@ -123,6 +123,7 @@ def kill_often(folder: Path, kills: int, seed: int) -> Found:
                     time.sleep(0.05)
                 found.processes_left += left
                 found.folders_at_once += bool(_folders(project, temporary))
+                print(f"{found.kills.total()}/{kills}: {' '.join(command)}", file=sys.stderr, flush=True)
             for pid in map(int, _children(os.getpid())):  # what is left must not disturb the next kill
                 os.kill(pid, signal.SIGKILL)
         _unkilled(COMMANDS[0], project, environment)
