@@ -36,13 +36,14 @@ def main(arguments: list[str] | None = None) -> int:
         gc.disable()
         atexit.register(gc.freeze)
     from verifygate.base.errors import VerifygateError
+    from verifygate.base.masking import masked
 
     try:
         return _answered(argv)
     except VerifygateError as error:
         from verifygate.report.escape import LONG, plain
 
-        print(f"verifygate: error: {plain(str(error), LONG)}", file=sys.stderr)
+        print(masked(f"verifygate: error: {plain(str(error), LONG)}"), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("verifygate: interrupted; earlier reports are untouched", file=sys.stderr)
@@ -93,9 +94,12 @@ def _broke(error: Exception) -> int:
     """A fault of the gate's own: one line, and the traceback only for those who ask."""
     import traceback
 
+    from verifygate.base.masking import masked
+
     place = traceback.extract_tb(error.__traceback__)[-1]
+    told = masked(f"{type(error).__name__}: {error}")
     print(
-        f"verifygate: the gate itself broke: {type(error).__name__}: {error} "
+        f"verifygate: the gate itself broke: {told} "
         f"(in {Path(place.filename).name}:{place.lineno}); VERIFYGATE_DEBUG=1 shows the traceback",
         file=sys.stderr,
     )

@@ -22,10 +22,11 @@ pytestmark = pytest.mark.skipif(set(possible()) != set(LAYERS), reason="this ker
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project beside a home folder with a key, and a temporary folder apart from both."""
-    for name in ("project", "home/.ssh", "tmp", "other"):
+    for name in ("project", "home/.ssh", "home/.cache/verifygate", "tmp", "other"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "home/.ssh/id").write_text("secret")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     return tmp_path / "project"
 
@@ -45,6 +46,8 @@ ESCAPES = {
     "trace the gate": "import ctypes; assert ctypes.CDLL(None).ptrace(0x4206, {gate}, 0, 0) == 0",
     "signal the gate": "import os; os.kill({gate}, 0)",
     "connect to a server of this machine": "import socket; socket.create_connection(('127.0.0.1', {port}), 5)",
+    "ask the SSH agent": "import socket; socket.socket(socket.AF_UNIX).connect('{top}/agent')",
+    "put an answer into the cache of the gate": "open('{top}/home/.cache/verifygate/answer', 'w')",
     "uncover what is hidden": "import ctypes; assert ctypes.CDLL(None).umount2(b'{top}/home/.ssh', 0) == 0; "
     "open('{top}/home/.ssh/id')",
 }
@@ -52,7 +55,9 @@ ESCAPES = {
 
 @pytest.mark.parametrize("name", ESCAPES)
 def test_an_escape_fails_where_isolation_holds(project: Path, name: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as agent:
+        agent.bind(str(project.parent / "agent"))
+        agent.listen()
         port = server.getsockname()[1]
         code = ESCAPES[name].format(top=project.parent, gate=os.getpid(), port=port)
         free, held = attempt(project, "off", code), attempt(project, "required", code)

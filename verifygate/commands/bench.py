@@ -220,9 +220,11 @@ def _shown(settings: Settings, measured: Measured, fmt: str) -> int:
 
 def _printed(result: StageResult, fmt: str) -> int:
     """Print a result. The exit code: 1 where something that was asked for is missed or was not measured."""
+    from verifygate.base.masking import masked_model
     from verifygate.model import Status
     from verifygate.report.bench import text
 
+    result = masked_model(result)
     click.echo(result.model_dump_json(indent=1) if fmt == "json" else text(result), nl=fmt == "json")
     fine = (Status.PASS, Status.NOT_APPLICABLE)
     return 0 if all(check.status in fine for check in result.checks if check.required) else 1

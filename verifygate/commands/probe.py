@@ -38,6 +38,7 @@ def probe(
     Exit code 0: steps were recorded and broke no rule. 1: violations, or a loss scale
     that finds no level. 2: bad input, the script failed, or NOT MEASURED.
     """
+    from verifygate.base.masking import masked_model
     from verifygate.execution import probe_text
     from verifygate.execution.probe import Look, parsed
     from verifygate.execution.probe import probe as witness
@@ -59,6 +60,7 @@ def probe(
             numbers=numerics,
             tell=_shown if show_output else None,
         )
+    report = masked_model(report)
     if fmt == "json":
         click.echo(report.model_dump_json(indent=1))
     elif fmt == "html":
@@ -72,6 +74,7 @@ def probe(
 
 def _shown(line: str) -> None:
     """Show a line of the script's: the bar keeps a CI service from taking it for a command."""
+    from verifygate.base.masking import masked
     from verifygate.report.escape import LONG, lines
 
-    click.echo(f"| {lines(line, LONG)}", err=True)
+    click.echo(f"| {lines(masked(line), LONG)}", err=True)

@@ -47,6 +47,11 @@ from verifygate.stage_registry import by_weight
     default=None,
     help="Whether tests that skip without CUDA run again with CUDA emulated (default: as configured, or yes).",
 )
+@click.option(
+    "--isolation",
+    type=click.Choice(("off", "auto", "required")),
+    help="Keep the project's processes from network, credentials, other files (default: as configured, or off).",
+)
 def run(
     stages: tuple[str, ...],
     config: Path | None,
@@ -60,6 +65,7 @@ def run(
     mutate: str,
     entries: str | None,
     emulate_cuda: bool | None,
+    isolation: str | None,
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
@@ -88,7 +94,9 @@ def run(
     with ruled(here, config, baseline, asked, accept=accept_policy and not (ci and not since)) as policy:
         settings = policy.settings
         if emulate_cuda is not None:
-            settings = settings.with_emulation(emulate_cuda)
+            settings = settings.with_execution(emulate_cuda=emulate_cuda)
+        if isolation is not None:
+            settings = settings.with_execution(isolation=isolation)
         before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
         folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
         refuse_unusable(folder)

@@ -39,6 +39,7 @@ def sweep(
     LIST has one unit a line: PATH[@COMMIT][#RULES]. `merge` puts the reports of shards together. Exit code 2 where
     something is not known of a unit, else 1 where one has a finding, else 0.
     """
+    from verifygate.base.masking import masked_model
     from verifygate.report.sweep import FILES, markdown
     from verifygate.report.write import write_file
     from verifygate.sweep.reports import against as compared
@@ -54,6 +55,7 @@ def sweep(
         report = _swept(Path(first), old, workers, dask, shard, seconds)
     if old is not None:
         report = compared(report, old)
+    report = masked_model(report)
     if out is not None:
         for name, render in FILES.items():
             write_file(out / name, render(report))

@@ -287,9 +287,9 @@ class Settings(FileSettings):
     def sources(self) -> tuple[str, ...]:
         return self.project.sources or (".",)
 
-    def with_emulation(self, on: bool) -> Settings:
-        """The same, with CUDA emulated where tests skip for want of it, or not."""
-        return self.model_copy(update={"execution": self.execution.model_copy(update={"emulate_cuda": on})})
+    def with_execution(self, **settings: bool | str) -> Settings:
+        """The same, with other settings of `[execution]`, such as options of the command line give."""
+        return self.model_copy(update={"execution": self.execution.model_copy(update=settings)})
 
     def with_program(self, program: Program) -> Settings:
         """The same, with a program that was found as the entry of the oracles."""

@@ -1,4 +1,4 @@
-"""Make text that the project's tests produced fit for a report: no machine's paths, no addresses, no control codes."""
+"""Make text that the project's tests produced fit for a report: no machine's paths, no secrets, no control codes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from verifygate.base.masking import masked
 
 CHARACTERS = 300
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
@@ -44,7 +46,7 @@ class Scrubber:
         return "\n".join(self._anywhere(line).rstrip() for line in text.splitlines())
 
     def _anywhere(self, text: str) -> str:
-        text = _UNSEEN.sub(" ", text)
+        text = masked(_UNSEEN.sub(" ", text))  # before it is cut: half a secret has no form any more
         for prefix, shown in self._prefixes:
             text = text.replace(f"{prefix}/", f"{shown}/" if shown != "." else "")
             text = re.sub(re.escape(prefix) + r"(?![\w.-])", shown, text)

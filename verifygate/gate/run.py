@@ -15,6 +15,7 @@ from pathlib import Path
 from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
+from verifygate.base.masking import masked_model
 from verifygate.baseline_file import entries_of, held
 from verifygate.change.ci_event import Event
 from verifygate.config.settings import Settings
@@ -169,6 +170,7 @@ def run(
         report = with_programs_told(report, settings, sources, progress)
     for fault in faults(report):
         raise VerifygateError(f"the report contradicts itself: {fault}")
+    report = masked_model(report)  # every format is made of it
     if interrupted:
         raise InterruptedRunError(report)
     return report

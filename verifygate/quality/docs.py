@@ -18,6 +18,7 @@ import verifygate
 from verifygate.config import settings
 from verifygate.model.schema import SCHEMAS, field_docs, json_schema
 from verifygate.performance.attestation.statement import Statement
+from verifygate.quality import faults
 from verifygate.quality.qualification.kit import Kit
 from verifygate.requirements import inherit
 from verifygate.requirements.lock import Lock
@@ -56,6 +57,7 @@ def pages() -> dict[str, str]:
     found["schemas/qualification.schema.json"] = json_schema(Kit)
     found["config.md"] = config_page()
     found["rules.md"] = rules_page()
+    found["faults.md"] = faults.page()
     for name in inherit.names():
         found[f"{name}.md"] = catalogue_page(name)
     for code, loaded in load_rules().items():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from verifygate.base.errors import UsageError
 from verifygate.base.loading import loaded
+from verifygate.base.masking import masked
 
 if TYPE_CHECKING:
     from verifygate.model import Report
@@ -97,14 +98,14 @@ def render_check(report: CheckReport, format: str, asides: Sequence[str] = ()) -
     """
     _refuse_unknown(format, check_formats(), "output format")
     text: str = loaded(FORMATS[format].check)(report, asides)
-    return text
+    return masked(text)
 
 
 def render_claims(report: ClaimsReport, format: str) -> str:  # noqa: A002
     """The whole output of `claims`, ending in a line end. Raises UsageError for a format that there is not."""
     _refuse_unknown(format, claims_formats(), "output format")
     text: str = loaded(FORMATS[format].claims)(report)
-    return text
+    return masked(text)
 
 
 def _refuse_unknown(format: str, known: tuple[str, ...], kind: str) -> None:  # noqa: A002

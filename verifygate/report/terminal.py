@@ -20,6 +20,8 @@ def summary(report: Report, folder: str) -> str:
     if untrained := View(report).untrained:
         lines.append(f"  not run       {untrained[0].lower()}{untrained[1:]}")
     lines += _programs(View(report))
+    if isolation := View(report).isolation:
+        lines.append(f"  isolation     {plain(isolation, LONG)}")
     if report.event:
         lines.append(f"  event         {plain(report.event, LONG)}")
     if report.advisory:

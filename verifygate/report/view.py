@@ -346,6 +346,12 @@ class View:
         return ""
 
     @property
+    def isolation(self) -> str:
+        """Where it was asked for: how far the project's processes were kept away from the machine."""
+        stage = self.stage("execution")
+        return stage.environment.get("isolation", "") if stage else ""
+
+    @property
     def left_open(self) -> list[Asked]:
         """What a PASS does not show: checks that are not green and do not block, those that a waiver covers first.
 

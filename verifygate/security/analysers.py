@@ -11,13 +11,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from verifygate.base.counts import counted
+from verifygate.base.lifeline import temporary_folder
 from verifygate.model import Severity
 from verifygate.security.rule import Hit, SecurityRule
 from verifygate.security.tree import AuditedTree
@@ -56,7 +56,7 @@ def program(name: str) -> str | None:
 def _answer(command: list[str], tree: AuditedTree, usual: tuple[int, ...] = (0,)) -> Any:
     """What it prints, parsed. It runs in an empty folder, so that no file of the tree is its configuration."""
     keep = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "SSL_CERT_FILE")}
-    with tempfile.TemporaryDirectory(prefix="verifygate-") as empty:
+    with temporary_folder("verifygate-") as empty:
         try:
             ended = subprocess.run(command, cwd=empty, capture_output=True, timeout=SECONDS, check=False, env=keep)
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -72,7 +72,7 @@ def _answer(command: list[str], tree: AuditedTree, usual: tuple[int, ...] = (0,)
 
 def _bandit(path: str, tree: AuditedTree) -> Iterator[Hit]:
     files = [module.file.path for module in tree.modules]
-    with tempfile.TemporaryDirectory(prefix="verifygate-") as folder:
+    with temporary_folder("verifygate-") as folder:
         nothing = Path(folder, "empty.ini")
         nothing.write_text("[bandit]\n", encoding="utf-8")
         options = ["-q", "-f", "json", "--exit-zero", "-t", BANDIT_TESTS, "--ini", os.fspath(nothing)]

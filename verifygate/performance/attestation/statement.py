@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, ConfigDict, Field, ValidationError
 
 from verifygate.attestation.strict_json import STATEMENT_TYPE, DocumentError
+from verifygate.base.masking import masked_model
 from verifygate.model import Model
 
 PREDICATE_TYPE = "urn:verifygate:benchmark:v1"
@@ -75,7 +76,7 @@ def stated(files: dict[str, str], predicate: Predicate) -> Statement:
 
 def written(statement: Statement) -> bytes:
     """The statement as it is stored, and signed: the same bytes for the same statement."""
-    document = statement.model_dump(mode="json", by_alias=True)
+    document = masked_model(statement).model_dump(mode="json", by_alias=True)
     return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
 
 

@@ -1,0 +1,44 @@
+"""What the isolation of the project's processes is said to be, and that the command line may ask for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import report_sample
+
+from verifygate.cli import main
+from verifygate.process.isolation import in_words
+from verifygate.report.formats import render
+from verifygate.report.terminal import summary
+
+HELD = in_words(["network", "files"])
+
+
+def test_what_held_and_what_did_not_stands_in_the_head_of_every_report() -> None:
+    report = report_sample.report()
+    stages = tuple(
+        stage.model_copy(update={"environment": {**stage.environment, "isolation": HELD}})
+        if stage.stage == "execution"
+        else stage
+        for stage in report.stages
+    )
+    told = report.model_copy(update={"stages": stages})
+    assert f"  isolation     {HELD}\n" in summary(told, "reports")
+    assert "not granted by this machine: secrets, signals" in render(told, "md")["gate.md"].partition("\n## ")[2]
+    assert "Isolation of the project&#39;s processes:" in render(told, "html")["report.html"].replace("'", "&#39;")
+    assert "isolation" not in summary(report, "reports")
+
+
+def test_the_command_line_asks_for_isolation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where it is required and cannot hold, nothing of the project runs."""
+    (tmp_path / "train.py").write_text("import torch\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("verifygate.process.interpreter.possible", lambda: ("files",))
+    assert main(["run", "--stage", "static", "--isolation", "required"]) == 2
+    assert "this machine does not grant: network, secrets, signals" in capsys.readouterr().err
+    (tmp_path / "verifygate.toml").write_text('[execution]\nisolation = "required"\n', encoding="utf-8")
+    main(["run", "--stage", "static", "--isolation", "off"])
+    assert "Reports: reports/latest/gate.md" in capsys.readouterr().out
