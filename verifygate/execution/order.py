@@ -21,6 +21,8 @@ from verifygate.protocol import Gradients, OptimizerState, ScalerState, Violatio
 PATH_EVENTS = 10
 NEARLY = 1e-3
 """By what a factor may differ from 1 that changes nothing."""
+LEAST_LIMIT = 1000
+"""A limit below this part of the loss scale is not multiplied by it: nobody clips to a norm of a thousandth."""
 LARGE = 16.0
 """A loss scale from which on a division by it is told from any other: a factor below its square root is none."""
 
@@ -355,7 +357,7 @@ class OrderJudge:
                 _under_guard(fault.violation, line, event),
                 blamed,
                 event,
-                certain=self._certain(line, before),
+                certain=self._certain(line, before) and not self._by_scale(line, event),
                 before=line.path[-1] if line.path else None,
             )
             if fault.violation.traits.about_zero_grad and before.gradients is Gradients.CLEARED and move not in _USES:
@@ -370,6 +372,13 @@ class OrderJudge:
         line.last[move] = event
         line.path.append(event)
         del line.path[:-PATH_EVENTS]
+
+    def _by_scale(self, line: ParameterSet, clip: Event) -> bool:
+        """Whether the limit of a clip may be multiplied by the loss scale, which the program read in this window."""
+        if clip.kind != "clip" or not self._scale_read.get(line.scaler or 0):
+            return False
+        limit, scale = clip.fields.get("limit"), self._scale(line.scaler)
+        return not isinstance(limit, int | float) or scale is None or limit * LEAST_LIMIT >= scale
 
     def _certain(self, line: ParameterSet, before: OptimizerState) -> bool:
         """A write through `.data` is seen only where values are read; without, gradients may not be what they seem."""

@@ -52,7 +52,7 @@ _EVENT: Mapping[str, Shape] = MappingProxyType(
     | dict.fromkeys(("device", "dtype", "root", "function", "type"), _text)
 )
 _NORM: Mapping[str, Mapping[str, Shape]] = {
-    "clip": {"norm": _number},
+    "clip": {"norm": _number, "limit": _number},
     "written": {"norm": _pair, "sizes": _each(_four)},
 }
 _FACT: Mapping[str, Mapping[str, Shape]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from math import isfinite
 from typing import Any
 
 import torch
@@ -56,6 +57,7 @@ class GradientWatch:
         for name in BOUNDING:
             for owner in (torch.Tensor, torch):
                 self.recording.around_operator(owner, name, self._bound)
+            self.recording.around_operator(torch, name.rstrip("_"), self._bound_into)
 
     def _backward(self, arguments: Arguments, keywords: Keywords) -> After | None:
         if not self._enters("backward"):
@@ -155,7 +157,8 @@ class GradientWatch:
         if sys._getframe(3).f_code.co_name != "clip_grad_value_" or not self._enters("clip"):
             return None  # the clips by norm group their tensors as well
         gradients = [gradient for group in arguments[0] for gradient in group]
-        return self._clipped("value", self.recording.tracks.with_gradients(gradients), len(gradients), None)
+        limit = sys._getframe(3).f_locals.get("clip_value")
+        return self._clipped("value", self.recording.tracks.with_gradients(gradients), len(gradients), limit)
 
     def _clipped(self, kind: str, tracks: list[Track], count: int | None, limit: Any, norm: Any = None) -> After:
         self.recording.notice_touched(tracks)
@@ -175,11 +178,17 @@ class GradientWatch:
                 optimizers=[track.index for track in tracks],
                 tensors=count,
                 endless=endless or None,
+                limit=number if number is not None and isfinite(number) else None,
                 norm=size,
                 raised=error_name(raised),
             )
 
         return after
+
+    def _bound_into(self, _arguments: Arguments, keywords: Keywords) -> After | None:
+        """`torch.nan_to_num(gradient, out=gradient)`."""
+        written = keywords.get("out")
+        return self._bound((written,), {}) if isinstance(written, torch.Tensor) else None
 
     def _bound(self, arguments: Arguments, _keywords: Keywords) -> After | None:
         """A write that takes the inf out of a gradient; told once per backward and optimizer, for the first of them."""
