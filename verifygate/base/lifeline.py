@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,12 +37,17 @@ def watched(mark: str, folder: str = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def temporary_folder(prefix: str, *, dir: str | None = None) -> Iterator[str]:  # noqa: A002 — tempfile's own name
-    """A temporary folder that is removed at the end, and also where the gate is killed; what resists stays."""
-    with (
-        tempfile.TemporaryDirectory(prefix=prefix, dir=dir, ignore_cleanup_errors=True) as folder,
-        watched(f"folder={secrets.token_hex(8)}", folder),
-    ):
-        yield folder
+    """A temporary folder that is removed at the end, and also where the gate is killed; what resists stays.
+
+    The warden knows its name before it is there and until it is gone, so there is no moment at which a kill leaves it.
+    """
+    folder = Path(dir or tempfile.gettempdir(), f"{prefix}{secrets.token_hex(4)}")
+    with watched(f"folder={secrets.token_hex(8)}", str(folder)):
+        try:
+            folder.mkdir(0o700)
+            yield str(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _tell(order: dict[str, str]) -> None:

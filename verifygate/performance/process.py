@@ -12,11 +12,12 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import verifygate
+from verifygate.base.lifeline import temporary_folder
 from verifygate.performance.comparison import ArmRecord, Failure, Host, Trouble
 from verifygate.performance.ranks import command_line, joined
 from verifygate.process.subject import GRACE_SECONDS, Completed, Subject
@@ -196,10 +197,10 @@ def started(
             stop.set()
 
 
-def _folder() -> tempfile.TemporaryDirectory[str]:
+def _folder() -> AbstractContextManager[str]:
     """A private folder (mode 0700) whose path is short enough for a socket's address."""
     usual = tempfile.gettempdir()
-    return tempfile.TemporaryDirectory(prefix="vg-", dir=usual if len(usual) <= MAX_SOCKET_FOLDER else "/tmp")  # noqa: S108
+    return temporary_folder("vg-", dir=usual if len(usual) <= MAX_SOCKET_FOLDER else "/tmp")  # noqa: S108
 
 
 def _told(failed: dict[str, Any], order: str) -> Failure:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from verifygate.base.lifeline import watched
+from verifygate.base.lifeline import temporary_folder, watched
 from verifygate.process import orphans
 from verifygate.process.isolation import Isolation, confinement
 from verifygate.process.orphans import Family
@@ -153,8 +153,8 @@ class Subject:
         if self.isolation != Isolation.OFF and sys.platform == "linux":
             confined = confinement(Isolation(self.isolation), [self.root, *([cwd] if cwd else [])])
         with (
-            tempfile.TemporaryDirectory(prefix="verifygate-") as folder,
-            watched(f"{orphans.MARK}={mark}", folder),
+            temporary_folder("verifygate-") as folder,
+            watched(f"{orphans.MARK}={mark}"),
             orphans.fostering(),
             tempfile.TemporaryFile() as asked,
         ):
