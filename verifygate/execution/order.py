@@ -21,8 +21,8 @@ from verifygate.protocol import Gradients, OptimizerState, ScalerState, Violatio
 PATH_EVENTS = 10
 NEARLY = 1e-3
 """By what a factor may differ from 1 that changes nothing."""
-LEAST_LIMIT = 1000
-"""A limit below this part of the loss scale is not multiplied by it: nobody clips to a norm of a thousandth."""
+LEAST_LIMIT = 0.01
+"""A limit below this part of the loss scale is not multiplied by it: few clip to so small a norm."""
 LARGE = 16.0
 """A loss scale from which on a division by it is told from any other: a factor below its square root is none."""
 
@@ -190,6 +190,8 @@ class OrderJudge:
         lines = [line for line in lines if not self._is_of_the_divided(line, event)]
         spent = bool(lines) and all(line.state.gradients is Gradients.SPENT for line in lines)
         for line in lines:
+            if (self._limit_over_scale(line, event) or 0.0) >= LEAST_LIMIT:
+                continue  # the limit is multiplied by the scale as well
             if line.state.gradients is not Gradients.SPENT or spent:
                 self._feed(line, ProtocolEvent.CLIP, event)
 
@@ -357,7 +359,7 @@ class OrderJudge:
                 _under_guard(fault.violation, line, event),
                 blamed,
                 event,
-                certain=self._certain(line, before) and not self._by_scale(line, event),
+                certain=self._certain(line, before) and self._limit_over_scale(line, event) is not None,
                 before=line.path[-1] if line.path else None,
             )
             if fault.violation.traits.about_zero_grad and before.gradients is Gradients.CLEARED and move not in _USES:
@@ -373,12 +375,15 @@ class OrderJudge:
         line.path.append(event)
         del line.path[:-PATH_EVENTS]
 
-    def _by_scale(self, line: ParameterSet, clip: Event) -> bool:
-        """Whether the limit of a clip may be multiplied by the loss scale, which the program read in this window."""
+    def _limit_over_scale(self, line: ParameterSet, clip: Event) -> float | None:
+        """What part of the loss scale the limit of a clip is, if the program read the scale in this window; else 0.
+
+        None where it read the scale, and the limit is not known.
+        """
         if clip.kind != "clip" or not self._scale_read.get(line.scaler or 0):
-            return False
+            return 0.0
         limit, scale = clip.fields.get("limit"), self._scale(line.scaler)
-        return not isinstance(limit, int | float) or scale is None or limit * LEAST_LIMIT >= scale
+        return limit / scale if isinstance(limit, int | float) and scale else None
 
     def _certain(self, line: ParameterSet, before: OptimizerState) -> bool:
         """A write through `.data` is seen only where values are read; without, gradients may not be what they seem."""

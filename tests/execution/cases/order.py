@@ -21,12 +21,41 @@ def clipped_loop(w):
         w.scaler.update()
 
 
+def bounded_into_themselves(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        for parameter in w.model.parameters():
+            torch.nan_to_num(parameter.grad, nan=0.0, posinf=0.0, neginf=0.0, out=parameter.grad)  # AMP201
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
 def clip_norm_before_unscale(w):
     for batch in w.batches:
         w.optimizer.zero_grad()
         w.scaler.scale(w.loss(batch)).backward()
         w.clip(w.model.parameters(), 1.0)  # AMP201
         w.scaler.unscale_(w.optimizer)
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
+def clip_by_a_limit_times_the_scale(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        w.clip(w.model.parameters(), 0.5 * w.scaler.get_scale())
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
+def clip_by_a_limit_beside_a_scale_that_is_read(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        print(w.scaler.get_scale())
+        w.scaler.scale(w.loss(batch)).backward()
+        w.clip(w.model.parameters(), 1.0)  # AMP201
         w.scaler.step(w.optimizer)
         w.scaler.update()
 
