@@ -73,6 +73,31 @@ def mask_that_is_silent(w):
         torch.where(scores > 0, scores, -1e9)  # AMP403
 
 
+def assigned_by_a_mask(w):
+    with torch.autocast("cpu", dtype=F16):
+        scores = w.model(w.batches[0]).detach()
+        scores[scores > 0] = -1e9  # AMP403
+
+
+def assigned_to_a_slice(w):
+    def hide(scores, first, value=-100_000):
+        scores[first:, :] = value  # AMP403
+        return scores
+
+    with torch.autocast("cpu", dtype=F16):
+        hide(w.model(w.batches[0]).clone(), 4)
+
+
+def assigned_and_held(w):
+    with torch.autocast("cpu", dtype=F16):
+        scores = w.model(w.batches[0]).detach()
+        scores[scores > 0] = torch.finfo(scores.dtype).min
+        scores[0] = float("-inf")
+        wide = scores.float()
+        wide[scores > 0] = -1e9
+        torch.zeros(8)[2:] = 1e9
+
+
 def masks_that_hold(w):
     with torch.autocast("cpu", dtype=F16):
         scores = w.model(w.batches[0])

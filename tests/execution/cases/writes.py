@@ -165,6 +165,14 @@ def inf_masked_in_place(w):
     _poisoned(w, hide)
 
 
+def inf_filled_by_a_mask(w):
+    def hide(model):
+        for parameter in model.parameters():
+            parameter.grad.masked_fill_(parameter.grad.isinf(), 0.0)  # AMP201
+
+    _poisoned(w, hide)
+
+
 def inf_hidden_by_a_test_on_the_whole(w):
     def hide(model):
         total = sum(parameter.grad.abs().sum() for parameter in model.parameters())

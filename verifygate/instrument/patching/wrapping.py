@@ -79,8 +79,8 @@ def replace_around(owner: Any, name: str, around: Callable[..., Any]) -> None:
     setattr(owner, name, functools.wraps(original)(wrapper))
 
 
-def replace_operator(owner: Any, name: str, before: Before, on_error: OnError) -> None:
-    """Wrap an operator, as a method of Tensor or a function of torch, where it is there.
+def replace_operator(owner: Any, name: str, before: Before, on_error: OnError, *, beside: bool = False) -> None:
+    """Wrap an operator, as a method of Tensor or a function of torch, where it is there; `beside` another watch, too.
 
     Tensor subclasses, modes and torch.fx are handed what stands under the public name, and TorchScript its operator.
     """
@@ -88,7 +88,7 @@ def replace_operator(owner: Any, name: str, before: Before, on_error: OnError) -
     from torch.overrides import handle_torch_function, has_torch_function
 
     original = getattr(owner, name, None)
-    if original is None or is_ours(original):
+    if original is None or (is_ours(original) and not beside):
         return
     watched = wrapped(original, before, on_error)
 

@@ -32,7 +32,7 @@ LIFTED = (
 """With the reductions: what a loss is written of by hand. CUDA's autocast lifts nearly all of it to float32."""
 BY_HAND = 8
 """How many of these are told of between two backwards."""
-FILLING = ("masked_fill", "masked_fill_", "fill_", "full_like", "where", "clamp", "clamp_min", "clamp_max", "clip")
+FILLING = "masked_fill masked_fill_ fill_ full_like where clamp clamp_min clamp_max clip __setitem__".split()  # noqa: SIM905
 """What takes a constant beside a tensor: methods of Tensor, and functions of torch."""
 LARGEST = 65504.0
 """float16's."""
@@ -117,7 +117,8 @@ class ForwardWatch:
                 return None
 
             def after(result: Any, raised: BaseException | None) -> None:
-                if raised is not None or result.dtype is torch.float16:
+                filled = arguments[0] if name == "__setitem__" else result
+                if raised is not None or filled.dtype is torch.float16:
                     self.recording.tell("overflow", function=name, value=float(value), raised=error_name(raised))
 
             return after

@@ -57,7 +57,7 @@ class GradientWatch:
         for name in BOUNDING:
             for owner in (torch.Tensor, torch):
                 self.recording.around_operator(owner, name, self._bound)
-            self.recording.around_operator(torch, name.rstrip("_"), self._bound_into)
+            self.recording.around_operator(torch, name.rstrip("_"), self._bound_into, beside=True)
 
     def _backward(self, arguments: Arguments, keywords: Keywords) -> After | None:
         if not self._enters("backward"):

@@ -154,8 +154,8 @@ class Recording:
     def around(self, owner: Any, name: str, before: Any) -> None:
         replace(owner, name, before, self.failed)
 
-    def around_operator(self, owner: Any, name: str, before: Any) -> None:
-        replace_operator(owner, name, before, self.failed)
+    def around_operator(self, owner: Any, name: str, before: Any, *, beside: bool = False) -> None:
+        replace_operator(owner, name, before, self.failed, beside=beside)
 
     def enters(self, call: str) -> bool:
         """Whether this call is not one that an equal call makes, as an overriding method calls its parent's."""

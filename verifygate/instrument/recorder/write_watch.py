@@ -78,7 +78,7 @@ class WriteWatch:
         self._on = True
         for name in (*REPLACING, *CHANGING.split()):
             for owner in (torch.Tensor, torch):
-                self.recording.around_operator(owner, name, self._changes(name in REPLACING))
+                self.recording.around_operator(owner, name, self._changes(name in REPLACING), beside=True)
         self._patch_assignment()
 
     def forget(self) -> None:
