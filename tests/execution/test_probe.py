@@ -213,3 +213,41 @@ def test_the_output_is_shown_while_it_runs(probe):
     assert json.loads(out)["outcome"] == "clean"
     assert {"| trained", "| ::error::no command", "| half"} <= set(err.splitlines())
     assert "trained" not in probe(text)[2]
+
+
+COMPILED = """
+import torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+class Bounded(torch.nn.Module):
+    def forward(self, x):
+        return model(x).clamp(-5, 5)
+forward = HOW
+for _ in range(4):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = forward(torch.randn(3, 4)).float().sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "how",
+    [
+        "torch.compile(model, backend='eager', fullgraph=True)",
+        "torch.compile(lambda x: model(x).clamp(-5, 5), backend='eager', fullgraph=True)",
+        "Bounded(); forward.compile(backend='eager', fullgraph=True)",
+    ],
+)
+def test_what_is_compiled_as_a_whole_is_so_under_the_recorder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    """torch refuses to compile under a dispatch mode, as samples and the watch over numbers are; then these raise."""
+    (tmp_path / "train.py").write_text(COMPILED.replace("HOW", how), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--numerics", "--format", "json", "--", sys.executable, "train.py")) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["outcome"], report["trace"]["steps"]) == ("clean", 4)
+    assert "torch.compile is in use" in report["numerics"]["not_watched"]

@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..launch import Tell
-from ..recorder.compilation import compiles
+from ..recorder.compilation import before_compilation, compiles
 from ..recorder.low_precision import other_modes
 from ..recorder.recording import Recording
 from .breaking import Breaking, is_finite, is_on_purpose, tensors
@@ -61,6 +61,7 @@ class NonfiniteOrigins:
         """Whether the step that runs is looked at. The mode may have to stay behind it, and lets all pass then."""
         self._mode: Any = None
         self._why_not = ""
+        before_compilation(self._leave)
 
     def begin(self) -> None:
         """The run begins."""
@@ -102,7 +103,7 @@ class NonfiniteOrigins:
         if self._told >= max(MOST_TOLD, self._first):
             return
         if compiles():
-            self._why_not = "torch.compile is in use: a watch would run other code"
+            self._leave()
         elif other_modes():
             self._why_not = "the project has a dispatch mode of its own around its steps"
         else:
@@ -113,6 +114,11 @@ class NonfiniteOrigins:
             if self._mode is None:
                 self._mode = _Mode(self)
                 self._mode.__enter__()
+
+    def _leave(self) -> None:
+        self._why_not = "torch.compile is in use: a watch would run other code"
+        self.watches = False
+        self._stop()
 
     def _stop(self) -> None:
         """Take the mode off the stack, if nothing lies on top of it; else after a later step."""

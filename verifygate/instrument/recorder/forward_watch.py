@@ -58,8 +58,8 @@ class ForwardWatch:
             for owner in (torch.Tensor, torch):
                 around(owner, name, self._by_hand(name))
         for name in FILLING:
-            around(torch.Tensor, name, self._filling(name))
-            around(torch, name, self._filling(name))
+            around(torch.Tensor, name, self._filling(name), beside=True)
+            around(torch, name, self._filling(name), beside=True)
         self.recording.around(threading.Thread, "start", self._start)
         item = getattr(pools, "_WorkItem", None)
         if item is not None:

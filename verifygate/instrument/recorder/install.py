@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..launch import Tell
+from . import compilation
 from .forward_watch import ForwardWatch
 from .gradient_watch import GradientWatch
 from .low_precision import Sampler
@@ -40,6 +41,7 @@ def install(options: dict[str, Any], _tell: Tell) -> Recording:
     current = recording = Recording(options)
     if options.get("sample"):
         recording.sampler = Sampler(recording)
+    compilation.watch(recording.around)
     recording.updates = UpdateWatch(recording)
     steps = StepWatch(recording)
     scalers, gradients = ScalerWatch(recording, steps), GradientWatch(recording, steps)
