@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from verifygate.base.counts import counted
 from verifygate.model import Model, Witness
+from verifygate.protocol import Violation
 from verifygate.quality.accuracy import Judged
 from verifygate.quality.primer.judgements import Answer, read_judgements
 from verifygate.quality.qualification.cases import Case, examples_of, problem_of, problem_of_example
@@ -17,10 +18,10 @@ from verifygate.static.rule import LoadedRule, sections_of
 SECURITY_TESTS = "tests/security/test_security_rules.py"
 ANALYSER_TESTS = "tests/security/test_security_stage.py"
 RUN_TESTS = "tests/execution/test_run_cases.py::test_case"
-OTHER_RUN_TESTS = {
-    "AMP307": "tests/execution/test_recorded_ranks.py",
-    "AMP404": "tests/execution/test_probe.py",
-    "AMP501": "",
+OTHER_RUN_TESTS: dict[str, str] = {
+    Violation.SHARDED_NEEDS_SHARDED_SCALER: "tests/execution/test_recorded_ranks.py",
+    Violation.UNSAFE_LOSS: "tests/execution/test_probe.py",
+    Violation.DEPRECATED_AMP_API: "",
 }
 """Of rules that a run can show as well, where it is not the usual test; empty: no test names the rule."""
 EXAMPLE_TESTS = (
