@@ -197,7 +197,10 @@ class Tree:
 
     def hidden(self, path: str) -> bool:
         """Whether the path exists among the files that the tree leaves out: build outputs, binaries, environments."""
-        return (self.root / re.sub(r"^(?:\./|/)+", "", path)).exists()
+        try:
+            return (self.root / re.sub(r"^(?:\./|/)+", "", path)).exists()
+        except OSError:  # longer than a file system takes
+            return False
 
     def search(self, word: str, *, code_only: bool = False, tests: bool | None = None) -> Iterator[Hit]:
         """Every line of the programs that holds the word. `code_only`: not in comments, nor in Python's literals."""
