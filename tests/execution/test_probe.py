@@ -222,8 +222,9 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 class Bounded(torch.nn.Module):
     def forward(self, x):
         return model(x).clamp(-5, 5)
-forward = HOW
-for _ in range(4):
+forward = model
+for step in range(4):
+    if step == BEGIN: forward = HOW
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = forward(torch.randn(3, 4)).float().sum()
     loss.backward()
@@ -233,6 +234,7 @@ for _ in range(4):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("begin", ["0", "2"])
 @pytest.mark.parametrize(
     "how",
     [
@@ -242,10 +244,10 @@ for _ in range(4):
     ],
 )
 def test_what_is_compiled_as_a_whole_is_so_under_the_recorder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], how: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], how: str, begin: str
 ) -> None:
     """torch refuses to compile under a dispatch mode, as samples and the watch over numbers are; then these raise."""
-    (tmp_path / "train.py").write_text(COMPILED.replace("HOW", how), encoding="utf-8")
+    (tmp_path / "train.py").write_text(COMPILED.replace("HOW", how).replace("BEGIN", begin), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert main(("probe", "--numerics", "--format", "json", "--", sys.executable, "train.py")) == 0
     report = json.loads(capsys.readouterr().out)

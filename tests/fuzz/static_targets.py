@@ -82,12 +82,20 @@ def accounted(data: bytes) -> None:
     )
 
 
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
+    except (SyntaxError, UnicodeDecodeError):
+        return False
+    return True
+
+
 def _parsed_or_listed(file: SourceFile, reason: str) -> None:
     """A file that Python parses is analysed, and one that it does not is listed; a newer Python's is neither."""
     tree = parsed(file.data)
     if tree is not None and not deeper_than(tree, MAX_NESTING):
-        # Python's parser does not decode the comments of bytes; as a file they are refused.
-        assert not reason or "runs a text" in reason or "not readable as text" in reason, f"Python parses it: {reason}"
+        refused = not _is_text(file.data)  # Python's parser does not decode the comments of bytes, but those of a file
+        assert not reason or "runs a text" in reason or refused, f"Python parses it: {reason}"
     elif tree is None and not reason:
         assert downlevelled(file.text).needs, "Python does not parse it, and it counts as analysed"
 

@@ -86,9 +86,9 @@ class NonfiniteOrigins:
             self._stop()
 
     def look_at_the_loss(self, roots: Any) -> None:
-        """Before a backward of a sampled step; watched ones see the loss anyway."""
+        """Before a backward of a sampled step, where it waits for nobody; watched steps see the loss anyway."""
         if not self.watches and self._is_sampled(self._recording.steps):
-            losses = (each for each in tensors((roots,)) if each.is_floating_point())
+            losses = (each for each in tensors((roots,)) if self._recording.is_readable(each))
             self._loss_broke = not all(is_finite(each.detach()) for each in losses) or self._loss_broke
 
     def _is_sampled(self, number: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .compilation import compiles
+from .compilation import before_compilation, compiles
 from .recording import Recording
 
 _INSTRUMENTS = __name__.removesuffix(".recorder.low_precision")
@@ -55,6 +55,7 @@ class Sampler:
         self.why_not = "no second step was taken"
         self._mode: _Mode | None = None
         self._is_told = False
+        before_compilation(self._leave)
 
     def stepped(self) -> None:
         """A step is over: begin to sample, or end it."""
@@ -78,6 +79,12 @@ class Sampler:
             self._mode.__enter__()  # type: ignore[no-untyped-call]
             self.counting = True
             self.why_not = ""
+
+    def _leave(self) -> None:
+        """The project begins to compile: what was sampled until then is told."""
+        if self._mode is not None:
+            self.counting = False
+            self._remove()
 
     def _remove(self) -> None:
         """Take the mode off the stack, if nothing lies on top of it; else after a later step."""

@@ -147,9 +147,13 @@ class Recording:
 
     def value(self, tensor: Any) -> float | None:
         """The value of a tensor with one element, where reading it waits for nobody."""
-        if tensor is None or tensor.device.type not in self._readable:
+        if tensor is None or not self.is_readable(tensor):
             return None
         return float(torch._C.TensorBase.item(tensor))  # not Tensor.item: it may be watched
+
+    def is_readable(self, tensor: Any) -> bool:
+        """Whether reading a value waits for nobody; of a device it would, and would end the capture of a graph."""
+        return tensor.device.type in self._readable
 
     def around(self, owner: Any, name: str, before: Any) -> None:
         replace(owner, name, before, self.failed)
