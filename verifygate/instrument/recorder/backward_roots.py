@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -63,22 +64,20 @@ class Roots:
         roots = [tensor.grad_fn for tensor in _tensors(tensors) if tensor.grad_fn is not None]
         if not self._live:
             return "plain", None
-        nodes = _below(roots, NODES)
-        scaler = _marked(nodes)
-        if scaler is None and len(nodes) == NODES and self._misses < MAX_MISSES:
-            scaler = _marked(_below(roots, DEEP))
-            self._misses += scaler is None
-        if scaler is not None:
-            return "scaled", scaler
-        by_hand = self.scale_read and any(node.name().startswith(("Mul", "Div")) for node in nodes[:4])
+        looked = 0
+        for node in _below(roots, DEEP if self._misses < MAX_MISSES else NODES):
+            if MARK in node.metadata:
+                return "scaled", node.metadata[MARK]
+            looked += 1
+        self._misses += looked > NODES
+        by_hand = self.scale_read and any(_is_factor(node) for node in _below(roots, 4))
         weighted = weights is not None and any(weight is not None for weight in _listed(weights))
         return ("unclear" if by_hand or weighted else "plain"), None
 
 
 def factor_near(outputs: Any) -> bool:
     """Whether the outputs were multiplied or divided right before: by a scale, it may be."""
-    nodes = _below([tensor.grad_fn for tensor in _tensors(outputs)], 4)
-    return any(node.name().startswith(("Mul", "Div")) for node in nodes)
+    return any(map(_is_factor, _below([tensor.grad_fn for tensor in _tensors(outputs)], 4)))
 
 
 def half_below(outputs: Any) -> bool:
@@ -90,24 +89,21 @@ def half_below(outputs: Any) -> bool:
     )
 
 
-def _marked(nodes: list[Any]) -> int | None:
-    """The scaler whose result is nearest, if there is one."""
-    return next((node.metadata[MARK] for node in nodes if MARK in node.metadata), None)
+def _is_factor(node: Any) -> bool:
+    return bool(node.name().startswith(("Mul", "Div")))
 
 
-def _below(roots: list[Any], limit: int) -> list[Any]:
+def _below(roots: list[Any], limit: int) -> Iterator[Any]:
     """The first nodes below some, the nearest first."""
-    found: list[Any] = []
-    seen = set()
+    seen: set[Any] = set()
     pending = deque(roots)
-    while pending and len(found) < limit:
+    while pending and len(seen) < limit:
         node = pending.popleft()
         if node is None or node in seen:
             continue
         seen.add(node)
-        found.append(node)
+        yield node
         pending += [child for child, _ in node.next_functions]
-    return found
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

@@ -119,7 +119,7 @@ class Track:
     @property
     def devices(self) -> set[str]:
         """Types of the devices that the parameters lie on."""
-        return {parameter.device.type for parameter in self.parameters}
+        return {device.type for device in {parameter.device for parameter in self.parameters}}
 
     def look_closer(self) -> None:
         """From now on look at every gradient: a sample may miss the few that a backward reaches."""
@@ -134,7 +134,7 @@ class Track:
 
 
 def _norm(gradient: Any) -> float:
-    values = gradient.detach()
+    values = gradient.detach() if gradient.requires_grad else gradient
     if values.is_complex():
         values = torch.view_as_real(values)
     norm = torch.linalg.vector_norm(values, dtype=torch.float64)

@@ -13,15 +13,15 @@ import os
 import sys
 import threading
 from pathlib import Path
-from types import CodeType
-
-from ..patching.frames import stack
+from types import CodeType, FrameType
 
 MAX_FACTS = 20_000
 MAX_EVENTS = 400_000
 """Of all sections together."""
 MAX_FRAMES = 6
 """Frames of the project that a place keeps, innermost first."""
+
+_encoded = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 class Journal:
@@ -84,7 +84,7 @@ def _open(path: Path) -> int:
 
 
 def _line(value: dict[str, object]) -> bytes:
-    return (json.dumps(value, separators=(",", ":"), default=str) + "\n").encode("ascii")
+    return f"{_encoded(value)}\n".encode("ascii")
 
 
 class Places:
@@ -100,12 +100,12 @@ class Places:
     def here(self) -> int:
         """The number of the present place; 0 where no frame is the project's own."""
         chain: list[int] = []
-        for frame in stack(sys._getframe(1)):
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and len(chain) < 2 * MAX_FRAMES:
             number = self._number(frame.f_code)
             if number >= 0:
                 chain += (number, frame.f_lineno)
-                if len(chain) >= 2 * MAX_FRAMES:
-                    break
+            frame = frame.f_back
         if not chain:
             return 0
         key = tuple(chain)
