@@ -6,7 +6,6 @@ import ast
 
 from verifygate.base.records import field, record
 from verifygate.static.facts.dict_writes import (
-    ADDERS,
     READERS,
     Written,
     fills,
@@ -17,6 +16,7 @@ from verifygate.static.facts.dict_writes import (
 from verifygate.static.facts.list_growth import is_grown
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
+from verifygate.static.syntax.container_methods import SET_KEYS
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import (
@@ -222,7 +222,7 @@ class DictKeys:
             self._note_call(node, function, frame)
 
     def _note_call(self, call: ast.Call, function: Function, frame: Frame) -> None:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ADDERS:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in SET_KEYS:
             values = self.evaluator.values(call.func.value, frame)
             place = Location(function, call)
             if UNKNOWN in values:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.container_methods import PUT, SET_KEYS
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import ClassValue, ExternalName, Frame, FunctionValue
@@ -19,9 +20,6 @@ READERS = frozenset(
 )
 """Functions that are handed a dict and leave its keys alone."""
 _FILLING = re.compile(r"load|fill|update|merge|populate|collect|into|inplace|exec|^eval$")
-ADDERS = frozenset({"update", "setdefault", "__setitem__"})
-_HOLD = ADDERS | {"append", "appendleft", "add", "extend", "insert", "put"}
-"""Methods by which a container gets what it holds."""
 _LOOKS_INTO = frozenset({"get", "setdefault", "pop", "popitem", "values", "items", "copy"})
 _HANDS_ON = frozenset({"value", "item", "iteration", "entry", "context"})
 """Bindings by which a name gets what an expression is, or something in it."""
@@ -91,7 +89,7 @@ class Written:
                 case ast.Call():
                     if (
                         isinstance(node.func, ast.Attribute)
-                        and node.func.attr in ADDERS
+                        and node.func.attr in SET_KEYS
                         and (node.args or node.keywords)
                     ):
                         yield node.func.value, True
@@ -195,7 +193,7 @@ def _stored(function: Function) -> Iterator[ast.expr]:
             case ast.Assign(targets=[ast.Subscript(value=holder)], value=value):
                 if not _is_local(holder, function):
                     yield value
-            case ast.Call(func=ast.Attribute(value=holder, attr=attr)) if attr in _HOLD:
+            case ast.Call(func=ast.Attribute(value=holder, attr=attr)) if attr in PUT:
                 if not _is_local(holder, function):
                     yield from node.args
                     yield from (word.value for word in node.keywords)

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from verifygate.static.facts.dict_writes import READERS
 from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.container_methods import PUT_ALL, PUT_ONE
 from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import Items
-
-_GROW = frozenset({"append", "extend", "insert", "appendleft"})
 
 
 def is_grown(items: Items) -> bool:
@@ -43,7 +42,7 @@ def _added_to(function: Function) -> Iterator[str]:
         match node:
             case ast.AugAssign(op=ast.Add()):
                 yield ast.unparse(node.target)
-            case ast.Call(func=ast.Attribute(value=grown, attr=attr)) if attr in _GROW:
+            case ast.Call(func=ast.Attribute(value=grown, attr=attr)) if attr in PUT_ONE | PUT_ALL:
                 yield ast.unparse(grown)
             case ast.Call() if last_name(node.func) not in READERS:
                 yield from (ast.unparse(each) for each in node.args if isinstance(each, ast.Name | ast.Attribute))

@@ -11,10 +11,9 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.key_guards import guarded
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.container_methods import SET_KEYS
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import Frame
-
-_GROW = ("update", "setdefault")
 
 
 @record
@@ -181,7 +180,7 @@ def _bound_anew(body: Sequence[ast.stmt], name: str) -> bool:
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in inside
     ) or any(
         isinstance(node, ast.Attribute)
-        and node.attr in _GROW
+        and node.attr in SET_KEYS
         and isinstance(node.value, ast.Name)
         and node.value.id == name
         for node in inside
@@ -231,7 +230,7 @@ def _touches(function: Function, name: str) -> bool:
         isinstance(node, ast.Subscript | ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == name
-        and (not isinstance(node.ctx, ast.Load) or getattr(node, "attr", "") in _GROW)
+        and (not isinstance(node.ctx, ast.Load) or getattr(node, "attr", "") in SET_KEYS)
         for node in function.own_nodes
     )
 

@@ -13,12 +13,12 @@ from verifygate.static.amp.gradient_collections import is_grad
 from verifygate.static.amp.roles import identifiers
 from verifygate.static.amp.scale_flow import ScaleFlow
 from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.container_methods import PUT
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import children, is_none, walk
 from verifygate.static.values.domain import Frame
 
 _WEIGHTS = frozenset({"parameters", "named_parameters", "state_dict", "data"})
-_ADDING = frozenset({"append", "extend", "insert", "update", "setdefault"})
 _GIVE_GRADIENTS = frozenset(
     {"grad", "grad_and_value", "vjp", "jacrev", "jacfwd", "backward", "all_reduce", "load", "pop"}
 )
@@ -133,7 +133,7 @@ def _filled(function: Function) -> frozenset[str]:
     found = set()
     for node in function.own_nodes:
         match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _ADDING:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in PUT:
                 found.add(name)
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
                 found.add(name)

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.container_methods import PUT
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 
-_ADDERS = frozenset(
-    """append appendleft add extend extendleft insert put put_nowait push update setdefault __setitem__
-    register_buffer set""".split()  # noqa: SIM905
-)
+_ADDERS = PUT | {"push", "register_buffer", "set"}
 _CONTAINERS = frozenset(
     "list dict set deque defaultdict OrderedDict Counter SimpleNamespace Namespace EasyDict Queue".split()  # noqa: SIM905
 )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import Binding
+from verifygate.static.syntax.container_methods import CHANGE
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.contents import joined, merged, placed
 from verifygate.static.values.domain import Bound, Contents, Frame, ModuleValue, Object, given_field
@@ -22,10 +23,6 @@ from verifygate.static.values.registries import Registries
 if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
 
-_MUTATORS = frozenset(
-    {"append", "extend", "insert", "remove", "pop", "clear", "update", "setdefault", "popitem", "reverse", "sort"}
-    | {"add", "discard", "appendleft", "extendleft", "popleft", "rotate"}
-)
 _LEAVING = ast.Break | ast.Continue | ast.Return | ast.Raise
 _ANY_KEY = object()
 
@@ -239,7 +236,7 @@ def _changes_in(function: Function) -> dict[str, list[ast.AST]]:
     found: dict[str, list[ast.AST]] = {}
     for node in _own_and_lambdas(function):
         match node:
-            case ast.Call(func=ast.Attribute(value=holder, attr=method)) if method in _MUTATORS:
+            case ast.Call(func=ast.Attribute(value=holder, attr=method)) if method in CHANGE:
                 pass
             case ast.Subscript(value=holder, ctx=ast.Store() | ast.Del()):
                 pass
