@@ -351,6 +351,8 @@ def differentiated(function: Function) -> frozenset[str]:
             found.update(names_in(call.func.value))
         elif last_name(call.func) == "scale":
             found.update(name for argument in call.args for name in names_in(argument))
+    if function.owner is not None:
+        found -= {each.arg for each in function.node.args.args[:1]}  # type: ignore[union-attr]  # `self` is no tensor
     return frozenset(found)
 
 

@@ -117,3 +117,21 @@ def text_about_its_shape(model, criterion, optimizer, loader, bar):
         loss.backward()
         optimizer.step()
         bar.set_description(f"{number} {loss.shape} {loss.dtype}")
+
+
+class SetsOfGradients:
+    """`self` stands before the scaler and before a number: neither is what is differentiated."""
+
+    def __init__(self, model, loss_fn, optimizer, scaler, parts):
+        self.model, self.loss_fn, self.optimizer, self.scaler, self.parts = model, loss_fn, optimizer, scaler, parts
+
+    def run(self, loader):
+        for batch in loader:
+            self.turn(batch)
+
+    def turn(self, batch):
+        self.optimizer.zero_grad()
+        loss = self.loss_fn(self.model(batch)) / float(self.parts)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
