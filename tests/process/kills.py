@@ -2,8 +2,9 @@
 
 `python tests/process/kills.py --kills 100 --seed 1` kills `verifygate run --stage all` and `verifygate bench run` in
 turn, by SIGKILL and by SIGTERM, in a small project whose tests leave a daemon. After each kill the last complete report
-must be whole, and `PATIENCE` seconds later no process may live. After a last run that nobody kills, no temporary folder
-may be left, neither where temporary files go nor beside the reports. Linux only: orphans fall to this process.
+must be whole, and `PATIENCE` seconds later no process may live. Where a temporary folder is there then, a run that nobody
+kills follows at once, and has to remove it; it lies where temporary files go, or beside the reports. Linux only: orphans
+fall to this process.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ class Found:
     folders_at_once: int = 0
     """Kills after which a temporary folder was there when the patience was over: the next run has to sweep it."""
     folders_left: list[str] = field(default_factory=list)
+    """What was still there after that run, and at the very end."""
 
     @property
     def sound(self) -> bool:
@@ -122,12 +124,15 @@ def kill_often(folder: Path, kills: int, seed: int) -> Found:
                 while (left := _descendants()) and time.monotonic() < until:
                     time.sleep(0.05)
                 found.processes_left += left
-                found.folders_at_once += bool(_folders(project, temporary))
+                if _folders(project, temporary):
+                    found.folders_at_once += 1
+                    _unkilled(command, project, environment)
+                    found.folders_left += [f"kill {number}: {name}" for name in _folders(project, temporary)]
                 print(f"{found.kills.total()}/{kills}: {' '.join(command)}", file=sys.stderr, flush=True)
             for pid in map(int, _children(os.getpid())):  # what is left must not disturb the next kill
                 os.kill(pid, signal.SIGKILL)
         _unkilled(COMMANDS[0], project, environment)
-        found.folders_left = _folders(project, temporary)
+        found.folders_left += _folders(project, temporary)
     return found
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a killed gate i
 KILLED_AT_ONCE = """\
 import os, signal
 from verifygate.base.lifeline import temporary_folder
-with temporary_folder("verifygate-"), temporary_folder("verifygate-"):
+with temporary_folder(), temporary_folder():
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
