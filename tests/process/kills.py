@@ -2,9 +2,8 @@
 
 `python tests/process/kills.py --kills 100 --seed 1` kills `verifygate run --stage all` and `verifygate bench run` in
 turn, by SIGKILL and by SIGTERM, in a small project whose tests leave a daemon. After each kill the last complete report
-must be whole, and `PATIENCE` seconds later no process may live. Where a temporary folder is there then, a run that nobody
-kills follows at once, and has to remove it; it lies where temporary files go, or beside the reports. Linux only: orphans
-fall to this process.
+must be whole, and `PATIENCE` seconds later no process may live. Where a temporary folder is there then, be it beside
+the reports, a run that nobody kills follows at once, and has to remove it. Linux only: orphans fall to this process.
 """
 
 from __future__ import annotations
