@@ -91,3 +91,18 @@ def test_two_runs_at_once_leave_one_whole_report(project: Path) -> None:
     assert whole(project / "reports/latest")
     assert [path.name for path in (project / "reports").iterdir()] == ["latest"]
     assert list((project.parent / "tmp").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_runs_at_once_come_to_what_a_run_alone_comes_to(project: Path) -> None:
+    """Each has a folder for its report; the stages that run code are among them."""
+    command = [sys.executable, "-m", "verifygate", "run", "--stage", "all", "--report-dir"]
+    names = ["alone", "first", "second"]
+    gate(project, *command[3:], "alone")
+    runs = [subprocess.Popen([*command, name], cwd=project, env=environment(project)) for name in names[1:]]
+    assert [run.wait() for run in runs] == [1, 1]
+    reports = [handed_in(project / name / "report.json").model_dump(mode="json", exclude={"run"}) for name in names]
+    assert reports[1] == reports[0]
+    assert reports[2] == reports[0]
+    assert [path.name for path in project.iterdir() if path.name.startswith(".")] == []
+    assert list((project.parent / "tmp").iterdir()) == []
