@@ -177,3 +177,14 @@ def test_what_a_process_of_the_project_leaves_in_its_temporary_folder_goes_with_
     done = Subject(temporary.parent, Path(sys.executable)).run(["-c", code], seconds=60)
     assert Path(done.stdout_tail.strip()).is_relative_to(temporary)
     assert list(temporary.iterdir()) == []
+
+
+def test_a_link_in_place_of_a_folder_changes_nothing_where_it_leads(temporary: Path, tmp_path: Path) -> None:
+    """A process of the project can put it there while the run lasts."""
+    outside = tmp_path / "outside"
+    (outside / "inner").mkdir(parents=True)
+    (outside / "inner").chmod(0o755)
+    with temporary_folder() as name:
+        Path(name).rmdir()
+        Path(name).symlink_to(outside)
+    assert (outside / "inner").stat().st_mode & 0o777 == 0o755

@@ -151,3 +151,21 @@ def test_two_that_write_at_once_both_succeed(tmp_path: Path) -> None:
         list(pool.map(write, both))
     assert contents(tmp_path / "r") in both
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
+
+
+def test_an_interrupt_between_the_two_renames_leaves_the_earlier_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_reports(FIRST, tmp_path / "r")
+    rename = os.rename
+
+    def interrupted(source: Path, target: Path) -> None:
+        if Path(source).name == "new":
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_reports({"gate.md": "second\n"}, tmp_path / "r")
+    assert contents(tmp_path / "r") == FIRST
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]

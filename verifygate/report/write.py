@@ -134,19 +134,22 @@ def _swap(fresh: Path, folder: Path, aside: Path) -> None:
     Another run may put its own report there meanwhile. The last one to come is the one that stays.
     """
     old = aside / EARLIER
-    for attempt in range(ATTEMPTS):
-        with contextlib.suppress(FileNotFoundError):  # there is none, or the other run has moved it
-            folder.rename(old)
-        try:
-            fresh.rename(folder)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and attempt + 1 < ATTEMPTS:
+    try:
+        for attempt in range(ATTEMPTS):
+            with contextlib.suppress(FileNotFoundError):  # there is none, or the other run has moved it
+                folder.rename(old)
+            try:
+                fresh.rename(folder)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt + 1 == ATTEMPTS:
+                    raise
                 remove(old)
-                continue
-            if old.exists():
-                old.rename(folder)
-            raise
-        return
+            else:
+                return
+    except BaseException:  # also where a signal comes between the two
+        if old.is_dir() and not folder.exists():
+            old.rename(folder)
+        raise
 
 
 def _shown(folder: Path) -> str:
