@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -90,10 +91,12 @@ def refuse_unusable(folder: Path) -> None:
 
 def _refuse_foreign(folder: Path) -> None:
     """A folder that we would replace may hold nothing but reports."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise UsageError("not a folder", where=_shown(folder), remedy="name a folder with --report-dir")
     try:
-        names = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            raise UsageError("not a folder", where=_shown(folder), remedy="name a folder with --report-dir")
+        names = sorted(entry.name for entry in folder.iterdir())
+    except FileNotFoundError:  # there is none, or another run is just replacing it
+        names = []
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=_shown(folder)) from error
     ours = {name for format in run_formats() for name in files_of(format)}  # noqa: A001 - the option's name
