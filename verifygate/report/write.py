@@ -95,7 +95,7 @@ def _refuse_foreign(folder: Path) -> None:
         if not stat.S_ISDIR(folder.lstat().st_mode):
             raise UsageError("not a folder", where=_shown(folder), remedy="name a folder with --report-dir")
         names = sorted(entry.name for entry in folder.iterdir())
-    except FileNotFoundError:  # there is none, or another run is just replacing it
+    except (FileNotFoundError, NotADirectoryError):  # there is none, or another run is just replacing it
         names = []
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=_shown(folder)) from error
