@@ -2,8 +2,8 @@
 
 `python tests/process/kills.py --kills 100 --seed 1` kills `verifygate run --stage all` and `verifygate bench run` in
 turn, by SIGKILL and by SIGTERM, in a small project whose tests leave a daemon. After each kill the last complete report
-must be whole, and `PATIENCE` seconds later no process may live. After a last run that nobody kills, no temporary folder
-may be left, neither where temporary files go nor beside the reports. Linux only: orphans fall to this process.
+must be whole, and `PATIENCE` seconds later no process may live. Where a temporary folder is there then, be it beside
+the reports, a run that nobody kills follows at once, and has to remove it. Linux only: orphans fall to this process.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from verifygate.base.lifeline import WARDEN
 from verifygate.merge import handed_in
 from verifygate.process import orphans
 from verifygate.report.formats import render
@@ -64,6 +65,8 @@ def test_leaves_a_daemon(tmp_path):
 class Found:
     """What the kills showed."""
 
+    wardens: bool = False
+    """Whether the warden of each gate was killed with it; then nobody ends its processes."""
     kills: Counter[str] = field(default_factory=Counter)
     """By command and signal."""
     too_late: int = 0
@@ -73,6 +76,7 @@ class Found:
     folders_at_once: int = 0
     """Kills after which a temporary folder was there when the patience was over: the next run has to sweep it."""
     folders_left: list[str] = field(default_factory=list)
+    """What was still there after that run, and at the very end."""
 
     @property
     def sound(self) -> bool:
@@ -83,7 +87,10 @@ class Found:
             yield f"{count:4} x {name}"
         yield f"{self.kills.total():4} kills ({self.too_late} moments came after the end and do not count)"
         yield f"{len(self.reports_lost):4} reports lost {self.reports_lost or ''}"
-        yield f"{len(self.processes_left):4} processes left after {PATIENCE:g} s {self.processes_left or ''}"
+        if self.wardens:
+            yield "   - processes: not counted, for what ends them was killed as well"
+        else:
+            yield f"{len(self.processes_left):4} processes left after {PATIENCE:g} s {self.processes_left or ''}"
         yield f"{self.folders_at_once:4} kills with a temporary folder left for the next run"
         yield f"{len(self.folders_left):4} temporary folders after the next run {self.folders_left or ''}"
 
@@ -96,9 +103,12 @@ def make_project(folder: Path) -> Path:
     return project
 
 
-def kill_often(folder: Path, kills: int, seed: int) -> Found:
-    """Work in `folder`, which is empty. The project, the temporary folder and the home of the runs lie in it."""
-    chance, found = random.Random(seed), Found()  # noqa: S311 — moments, no secrets
+def kill_often(folder: Path, kills: int, seed: int, *, wardens: bool = False) -> Found:
+    """Work in `folder`, which is empty. The project, the temporary folder and the home of the runs lie in it.
+
+    `wardens`: the warden of each gate is killed as well.
+    """
+    chance, found = random.Random(seed), Found(wardens)  # noqa: S311 — moments, no secrets
     project, temporary = make_project(folder), folder / "tmp"
     temporary.mkdir()
     (folder / "home").mkdir()
@@ -114,6 +124,8 @@ def kill_often(folder: Path, kills: int, seed: int) -> Found:
                 gate.wait(timeout=chance.uniform(0, lasts[command]))
                 found.too_late += 1
             except subprocess.TimeoutExpired:
+                if wardens:
+                    _kill_warden_of(gate)
                 gate.send_signal(number_of_signal)
                 found.kills[f"{' '.join(command)}, {number_of_signal.name}"] += 1
                 until = time.monotonic() + PATIENCE
@@ -121,13 +133,17 @@ def kill_often(folder: Path, kills: int, seed: int) -> Found:
                 found.reports_lost += _lost(project, number)
                 while (left := _descendants()) and time.monotonic() < until:
                     time.sleep(0.05)
-                found.processes_left += left
-                found.folders_at_once += bool(_folders(project, temporary))
+                if not wardens:
+                    found.processes_left += left
+                _end_all()  # what is left must not disturb the next run
+                if _folders(project, temporary):
+                    found.folders_at_once += 1
+                    _unkilled(command, project, environment)
+                    found.folders_left += [f"kill {number}: {name}" for name in _folders(project, temporary)]
                 print(f"{found.kills.total()}/{kills}: {' '.join(command)}", file=sys.stderr, flush=True)
-            for pid in map(int, _children(os.getpid())):  # what is left must not disturb the next kill
-                os.kill(pid, signal.SIGKILL)
+            _end_all()
         _unkilled(COMMANDS[0], project, environment)
-        found.folders_left = _folders(project, temporary)
+        found.folders_left += _folders(project, temporary)
     return found
 
 
@@ -153,6 +169,23 @@ def _wait(gate: subprocess.Popen[bytes]) -> None:
     """What does not end for a SIGTERM is a process that is left; it is killed so that the campaign goes on."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         gate.wait(timeout=PATIENCE)
+
+
+def _kill_warden_of(gate: subprocess.Popen[bytes]) -> None:
+    for pid in map(int, _children(gate.pid)):
+        with contextlib.suppress(OSError):  # it has just ended
+            if WARDEN.name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+
+
+def _end_all() -> None:
+    """Kill all descendants: those whose parent ends become children of this process."""
+    while pids := _children(os.getpid()):
+        for pid in map(int, pids):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
 
 
 def _lost(project: Path, number: int) -> list[str]:
@@ -205,9 +238,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--wardens", action="store_true", help="Kill the process that cleans up as well.")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kills-") as folder:
-        found = kill_often(Path(folder), asked.kills, asked.seed)
+        found = kill_often(Path(folder), asked.kills, asked.seed, wardens=asked.wardens)
     print(*found.lines(), sep="\n")
     return 0 if found.sound else 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -90,4 +91,20 @@ def test_two_runs_at_once_leave_one_whole_report(project: Path) -> None:
     assert not [err for _, err in told if "Traceback" in err]
     assert whole(project / "reports/latest")
     assert [path.name for path in (project / "reports").iterdir()] == ["latest"]
+    assert list((project.parent / "tmp").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_runs_at_once_come_to_what_a_run_alone_comes_to(project: Path) -> None:
+    """Each has a folder for its report; the stages that run code are among them."""
+    command = [sys.executable, "-m", "verifygate", "run", "--stage", "all", "--report-dir"]
+    names = ["alone", "first", "second"]
+    gate(project, *command[3:], "alone")
+    runs = [subprocess.Popen([*command, name], cwd=project, env=environment(project)) for name in names[1:]]
+    assert [run.wait() for run in runs] == [1, 1]
+    alone, *others = [json.loads((project / name / "report.json").read_text("utf-8")) for name in names]
+    assert alone["stages"]
+    for other in others:
+        assert {**other, "run": None, "seal": None} == {**alone, "run": None, "seal": None}
+    assert not [path for name in names for path in project.glob(f".{name}-*")]
     assert list((project.parent / "tmp").iterdir()) == []

@@ -107,7 +107,7 @@ daemon = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"]
 open("started", "w").write(f"{os.getpid()} {daemon.pid}")
 time.sleep(300)
 '''
-with temporary_folder("verifygate-test-"):
+with temporary_folder("test"):
     Subject(Path(sys.argv[1]), Path(sys.executable)).run(["-c", child], seconds=300)
 """
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
+import re
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -50,6 +54,18 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_secret_is_masked_and_nothing_else(kind: str) -> None:
     text, secret = SECRETS[kind]
     assert masked(text) == text.replace(secret, MASK)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [repr, json.dumps, html.escape, lambda text: quote(text, safe=" "), lambda text: re.sub(r"(\W)", r"\\\1", text)],
+    ids=["Python", "JSON", "HTML", "a URL", "Markdown"],
+)
+def test_a_value_is_found_however_it_is_written(monkeypatch: pytest.MonkeyPatch, write: Callable[[str], str]) -> None:
+    secret = "w8\"Xy3Zq7<&Ab'c\\d*e"
+    monkeypatch.setenv("HOUSE_SIGNING_KEY", secret)
+    assert masked(write(f"a {secret} b")) == write(f"a {secret} b").replace(write(secret).strip("\"'"), MASK)
+    assert "Xy3Zq7" not in masked(write(f"a {secret} b"))
 
 
 @pytest.mark.parametrize("text", [*HARMLESS, "a password", "parallelism-1", "/etc/house/key-1"])

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from verifygate.base import owned_folders
 from verifygate.base.errors import UsageError
-from verifygate.report.write import write_reports
+from verifygate.base.owned_folders import unused_name
+from verifygate.report.write import refuse_unusable, write_reports
 
 FIRST = {"gate.md": "first\n", "report.json": "{}\n"}
 
@@ -107,3 +111,61 @@ def test_line_ends_and_odd_characters(tmp_path: Path) -> None:
     """UTF-8 with `\\n` on every platform, and a lone surrogate never stops the report."""
     write_reports({"gate.md": "a\nµ\udce9\n"}, tmp_path / "r")
     assert (tmp_path / "r" / "gate.md").read_bytes() == b"a\n\xc2\xb5\\udce9\n"
+
+
+def left_by_a_killed_run(folder: Path, name: str) -> Path:
+    """What a run that was killed while it wrote leaves beside the reports."""
+    aside = unused_name(folder.parent, f".{folder.name}-")
+    (aside / name).mkdir(parents=True)
+    (aside / name / "gate.md").write_text(f"{name}\n", encoding="utf-8")
+    return aside
+
+
+@pytest.mark.parametrize("call", [refuse_unusable, lambda folder: write_reports(FIRST, folder)])
+def test_what_a_killed_run_left_beside_the_report_goes(tmp_path: Path, call: Callable[[Path], None]) -> None:
+    write_reports(FIRST, tmp_path / "r")
+    left_by_a_killed_run(tmp_path / "r", "new")
+    (tmp_path / ".r-notes").mkdir()
+    owned_folders._swept.clear()  # as in a process of its own
+    call(tmp_path / "r")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".r-notes", "r"]
+    assert contents(tmp_path / "r") == FIRST
+
+
+def test_a_report_whose_swap_was_killed_halfway_is_put_back(tmp_path: Path) -> None:
+    left_by_a_killed_run(tmp_path / "r", "old")
+    refuse_unusable(tmp_path / "r")
+    assert contents(tmp_path / "r") == {"gate.md": "old\n"}
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+
+
+def test_two_that_write_at_once_both_succeed(tmp_path: Path) -> None:
+    """The report is that of one of them, whole; what the other one put there between the two renames is replaced."""
+    both = [{"gate.md": f"{name}\n", "report.json": f"{name}\n"} for name in ("one", "two")]
+
+    def write(files: dict[str, str]) -> None:
+        for _ in range(100):
+            write_reports(files, tmp_path / "r")
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, both))
+    assert contents(tmp_path / "r") in both
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+
+
+def test_an_interrupt_between_the_two_renames_leaves_the_earlier_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_reports(FIRST, tmp_path / "r")
+    rename = os.rename
+
+    def interrupted(source: Path, target: Path) -> None:
+        if Path(source).name == "new":
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_reports({"gate.md": "second\n"}, tmp_path / "r")
+    assert contents(tmp_path / "r") == FIRST
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]

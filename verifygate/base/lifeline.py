@@ -11,13 +11,13 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+
+from verifygate.base.owned_folders import owned, sweep, temporary_name
 
 WARDEN = Path(__file__).with_name("warden.py")
 _lock = threading.Lock()
@@ -36,18 +36,16 @@ def watched(mark: str, folder: str = "") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def temporary_folder(prefix: str, *, dir: str | None = None) -> Iterator[str]:  # noqa: A002 — tempfile's own name
+def temporary_folder(kind: str = "", *, dir: str | None = None) -> Iterator[str]:  # noqa: A002 — tempfile's own name
     """A temporary folder that is removed at the end, and also where the gate is killed; what resists stays.
 
-    The warden knows its name before it is there and until it is gone, so there is no moment at which a kill leaves it.
+    The warden knows its name before it is there and until it is gone. Where the warden is killed as well, the next run
+    that makes such a folder removes it (`owned_folders.py`); so the first one of a process removes what others left.
     """
-    folder = Path(dir or tempfile.gettempdir(), f"{prefix}{secrets.token_hex(4)}")
-    with watched(f"folder={secrets.token_hex(8)}", str(folder)):
-        try:
-            folder.mkdir(0o700)
-            yield str(folder)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    folder = temporary_name(kind, place=dir)
+    sweep(folder.parent)
+    with watched(f"folder={secrets.token_hex(8)}", str(folder)), owned(folder):
+        yield str(folder)
 
 
 def _tell(order: dict[str, str]) -> None:

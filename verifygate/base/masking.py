@@ -32,6 +32,7 @@ _ASSIGNED = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = re.compile(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
+_IN_HTML = {"&": ("&amp;",), "<": ("&lt;",), ">": ("&gt;",), '"': ("&quot;", "&#34;"), "'": ("&#x27;", "&#39;")}
 RANDOM_CHANGES = 3
 """Between letters and digits, in what no person wrote; a name such as `layer1_mask2` has fewer."""
 
@@ -85,7 +86,17 @@ def _values(environment: tuple[tuple[str, str], ...]) -> re.Pattern[str] | None:
     """What finds the values of the variables whose names say that they are secret; None where there are none."""
     secret = {value.strip() for name, value in environment if _SECRET_NAME.search(name)}
     found = sorted(filter(_is_secret, secret), key=len, reverse=True)
-    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, found))})(?![A-Za-z0-9])") if found else None
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(_written, found))})(?![A-Za-z0-9])") if found else None
+
+
+def _written(value: str) -> str:
+    """A pattern of all ways in which a value is written: as it is, in Python, JSON, Markdown and HTML, in a URL."""
+    return "".join(char if char.isalnum() else _sign(char) for char in value)
+
+
+def _sign(char: str) -> str:
+    other = "".join(f"|{written}" for written in _IN_HTML.get(char, ()))
+    return rf"(?:\\*{re.escape(char)}{other}|%{ord(char):02X})"
 
 
 def _is_secret(value: str) -> bool:

@@ -58,22 +58,35 @@ def clean(runs: Sequence[dict[str, str]]) -> None:
             shutil.rmtree(run["folder"], ignore_errors=True)
 
 
+def obey(runs: dict[str, dict[str, str]], lines: Sequence[bytes]) -> None:
+    """Keep those runs in `runs` that have begun and are not over."""
+    for order in map(json.loads, lines):
+        if "over" in order:
+            runs.pop(order["over"], None)
+        else:
+            runs[order["mark"]] = order
+
+
 def main() -> None:
+    """Listen until the gate is gone, and then to the end of what it said.
+
+    A gate can be killed before this process has started, so its orders are read although it is gone. Nobody waits for
+    the end of the input then: a forked copy of the gate may keep it open.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    gate, rest, open_input = int(sys.argv[1]), b"", True
+    gate, rest = int(sys.argv[1]), b""
     runs: dict[str, dict[str, str]] = {}
-    while os.getppid() == gate and open_input:
-        if not select.select([0], [], [], POLL_SECONDS)[0]:
-            continue
-        heard = os.read(0, 65536)
-        open_input = bool(heard)
-        *lines, rest = (rest + heard).split(b"\n")
-        for order in map(json.loads, lines):
-            if "over" in order:
-                runs.pop(order["over"], None)
-            else:
-                runs[order["mark"]] = order
+    while True:
+        lives = os.getppid() == gate  # asked first: what a gate said that is gone by now has arrived
+        if select.select([0], [], [], POLL_SECONDS if lives else 0)[0]:
+            heard = os.read(0, 65536)
+            *lines, rest = (rest + heard).split(b"\n")
+            obey(runs, lines)
+            if not heard:
+                break
+        elif not lives:
+            break
     if runs:
         clean(list(runs.values()))
 

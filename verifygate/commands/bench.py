@@ -54,10 +54,11 @@ def bench_run(against: str, benchmark_json: Path | None, config: Path | None, fm
 
 def _write_benchmarks(path: Path, measured: Measured) -> None:
     from verifygate.base.errors import UsageError
+    from verifygate.base.masking import masked
     from verifygate.performance.benchmark_json import written
 
     try:
-        path.write_text(written(measured.comparison, measured.ended.isoformat()), encoding="utf-8")
+        path.write_text(masked(written(measured.comparison, measured.ended.isoformat())), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot be written: {error.strerror}", where=str(path), remedy="give another path") from None
 
@@ -138,6 +139,7 @@ def bench_verify(record: Path, since: str, config: Path | None, fmt: str) -> int
     import json
 
     from verifygate.base.errors import UsageError
+    from verifygate.base.masking import masked
     from verifygate.performance import summarised
     from verifygate.performance.attestation.acceptance import examined, terms
     from verifygate.performance.measuring import planned
@@ -165,11 +167,11 @@ def bench_verify(record: Path, since: str, config: Path | None, fmt: str) -> int
             "forged": ruling.forged,
             "signed": ruling.signed,
         }
-        click.echo(json.dumps(document, indent=1))
+        click.echo(masked(json.dumps(document, indent=1)))
     else:
         if ruling.accepted and ruling.comparison is not None:
-            click.echo(text(summarised(ruling.comparison, settings.performance)), nl=False)
-        click.echo(f"{ruling.path}: {ruling.told}")
+            click.echo(masked(text(summarised(ruling.comparison, settings.performance))), nl=False)
+        click.echo(masked(f"{ruling.path}: {ruling.told}"))
     return 0 if ruling.accepted else 1
 
 

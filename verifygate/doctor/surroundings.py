@@ -45,7 +45,7 @@ def interpreter(
         return
     shown = _shown(found, settings.root)
     subject = Subject(settings.root, found, settings.execution.pass_env, settings.execution.isolation)
-    with temporary_folder("verifygate-doctor-") as folder:
+    with temporary_folder("doctor") as folder:
         answered = ask(subject, Path(folder))
         if answered.problem:
             yield Answer("interpreter", State.FAILED, f"{shown}: {answered.problem}", NAME_ANOTHER)

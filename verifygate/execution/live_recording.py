@@ -10,14 +10,14 @@ import importlib
 import importlib.util
 import json
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from verifygate.base.owned_folders import owned, sweep, temporary_name
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.execution.instruments import PACKAGE, TOLD, assemble, children, read_told
 from verifygate.execution.order import OrderJudge
@@ -53,13 +53,18 @@ class LiveRecording:
     folder: Path
     plugin: Any = None
     """The part of the instruments that tells the recorder where a test begins; a plugin of pytest's."""
+    _held: ExitStack = field(default_factory=ExitStack)
+    """What keeps the folder."""
     _reader: TraceReader = field(init=False)
     _seen_children: int = 0
 
     @classmethod
     def start(cls, root: Path, sources: Sources, choice: RuleSelection) -> LiveRecording:
         """Record from here on what a project's code does: which files are judged, and by which rules."""
-        recording = cls(root, sources, choice, Path(tempfile.mkdtemp(prefix="verifygate-pytest-")))
+        folder = temporary_name("pytest")
+        sweep()
+        recording = cls(root, sources, choice, folder)
+        recording._held.enter_context(owned(folder))
         recording._install()
         return recording
 
@@ -122,4 +127,4 @@ class LiveRecording:
 
     def end(self) -> None:
         """The run is over."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._held.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +125,7 @@ def probe(
         instruments.append(("health", {"values": True, "moves": True, "shadow": look.shadow}))
     if emulate_cuda:
         instruments.insert(0, ("emulate_cuda", {"capability": capability}))
-    with temporary_folder("verifygate-probe-") as private:
+    with temporary_folder("probe") as private:
         try:
             launched = launch(
                 Subject(root, command.interpreter),
@@ -133,7 +134,7 @@ def probe(
                 folder=Path(private),
                 seconds=seconds,
                 python=command.python,
-                env={"PYTHONPATH": ""}
+                env={"PYTHONPATH": "", "TMPDIR": tempfile.gettempdir()}  # what the user's own run writes there stays
                 | {name: value for name, value in os.environ.items() if name != CHILDREN_VARIABLE},
                 cwd=folder,
                 follow=True,

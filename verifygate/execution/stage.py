@@ -47,7 +47,7 @@ class ExecutionStage:
             return _entries_alone(self.name, context)
         if not chosen:
             return not_configured(self.name, "add tests, or name commands that train in `execution.oracles.entries`")
-        with temporary_folder("verifygate-run-") as folder:
+        with temporary_folder("run") as folder:
             private = Path(folder)
             context.progress("asking the project's interpreter what it is")
             interpreter = ask(context.subject, private)
@@ -101,7 +101,7 @@ def _taken_away(stage: str, before: tuple[str, ...]) -> StageResult:
 
 def _entries_alone(stage: str, context: StageContext) -> StageResult:
     """The result of a project that has no tests: the programs that train, as the configuration names them."""
-    with temporary_folder("verifygate-run-") as folder:
+    with temporary_folder("run") as folder:
         private = Path(folder)
         context.progress("asking the project's interpreter what it is")
         interpreter = ask(context.subject, private)

@@ -62,7 +62,7 @@ def ruled(
     found = git.resolve if option == "--policy-from" else git.merge_base
     commit = found(settings.root, name, option)
     top = git.top(settings.root, option)
-    with temporary_folder("verifygate-policy-") as folder:
+    with temporary_folder("policy") as folder:
         copy = Path(folder).resolve()
         _write(copy, top, commit)
         unread = []

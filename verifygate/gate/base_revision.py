@@ -57,7 +57,7 @@ class BaseRevision:
         from verifygate.execution.run_at_base import stood_before
 
         progress(f"what runs alone show: did it stand at {self.commit[:12]}?")
-        with temporary_folder("verifygate-before-") as folder:
+        with temporary_folder("before") as folder:
             return stood_before(settings, subject, self._under_present_paths(), alone, Path(folder))
 
     def seen_by_security(self, settings: Settings, stages: Sequence[StageResult]) -> frozenset[str]:
@@ -67,7 +67,7 @@ class BaseRevision:
         from verifygate.security.examine import examine
         from verifygate.security.tree import AuditedTree
 
-        with temporary_folder("verifygate-before-") as folder:
+        with temporary_folder("before") as folder:
             root = Path(folder, "tree").resolve()
             git.export(settings.root, self.commit, root)
             for old, new in self.found.renamed.items():

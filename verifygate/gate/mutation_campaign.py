@@ -68,7 +68,7 @@ def mutate(
         after = analyse(trial.move.sources(sources), settings.static, merged=False)
         trial.noticed(STATIC, _new(after.findings, before.findings))
     silent: list[str] = []
-    with temporary_folder("verifygate-mutants-") as folder:
+    with temporary_folder("mutants") as folder:
         copies = _Copies(settings.root, Path(folder))
         oracles = settings.execution.oracles
         asked = [STATIC]

@@ -34,7 +34,7 @@ def predict(subject: Subject, settings: PerformanceSettings, progress: Callable[
 
 def _predicted(subject: Subject, settings: PerformanceSettings, arm: str) -> Profile:
     options = {"workload": settings.workload, "precision": arm, "seed": settings.seeds[0]}
-    with temporary_folder("verifygate-") as folder:
+    with temporary_folder() as folder:
         asked, answer = Path(folder, "options.json"), Path(folder, "answer.json")
         asked.write_text(json.dumps(options), encoding="utf-8")
         try:

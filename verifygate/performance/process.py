@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 2 * GRACE_SECONDS
 """How long after its time limit an arm's process may take to be gone."""
 CHUNK = 1 << 16
 FOREIGN = "its answer is not one that the gate's own code gives"
-MAX_SOCKET_FOLDER = 80
+MAX_SOCKET_FOLDER = 70
 """Socket addresses are short: about a hundred bytes, of which the file's own name takes some."""
 
 
@@ -200,7 +200,7 @@ def started(
 def _folder() -> AbstractContextManager[str]:
     """A private folder (mode 0700) whose path is short enough for a socket's address."""
     usual = tempfile.gettempdir()
-    return temporary_folder("vg-", dir=usual if len(usual) <= MAX_SOCKET_FOLDER else "/tmp")  # noqa: S108
+    return temporary_folder(dir=usual if len(usual) <= MAX_SOCKET_FOLDER else "/tmp")  # noqa: S108
 
 
 def _told(failed: dict[str, Any], order: str) -> Failure:

@@ -76,7 +76,7 @@ def _profiled(
         "threads": threads,
         "lines": [(hazard.path, hazard.line, hazard.end_line) for hazard in hazards],
     }
-    with temporary_folder("verifygate-") as folder:
+    with temporary_folder() as folder:
         asked, answer = Path(folder, "options.json"), Path(folder, "answer.json")
         asked.write_text(json.dumps(options), encoding="utf-8")
         command = [str(START), "bench.profile_arm", str(asked), str(answer)]

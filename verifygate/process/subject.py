@@ -134,11 +134,11 @@ class Subject:
     ) -> Completed:
         """Run the interpreter with `argv` in the root (or `cwd`) for at most `seconds`.
 
-        `env` adds to the allowed environment; `python_path` goes in front of the root on the module path. Setting
-        `stop` from another thread ends the process early, as the time limit would. `tell` gets each line that it
-        writes, on either stream, while it runs. With `safe_path` nothing of the project is on the module path while
-        the interpreter starts: `instrument/start.py` puts it there, after its own modules are loaded. `given` is what
-        the process reads from its standard input.
+        `env` adds to the allowed environment; where it names no `TMPDIR`, that is a folder which goes with the run.
+        `python_path` goes in front of the root on the module path. Setting `stop` from another thread ends the process
+        early, as the time limit would. `tell` gets each line that it writes, on either stream, while it runs. With
+        `safe_path` nothing of the project is on the module path while the interpreter starts: `instrument/start.py`
+        puts it there, after its own modules are loaded. `given` is what the process reads from its standard input.
         Raises OSError where the interpreter cannot be started, or where isolation is required and does not hold.
         """
         command = (str(self.interpreter), *argv)
@@ -147,19 +147,21 @@ class Subject:
         module_path = os.pathsep.join(str(path) for path in (*python_path, self.root))
         environment[MODULE_PATH if safe_path else "PYTHONPATH"] = module_path
         environment[orphans.MARK] = mark = secrets.token_hex(8)
-        environment |= env or {}
         started = time.monotonic()
         confined = None
         if self.isolation != Isolation.OFF and sys.platform == "linux":
             confined = confinement(Isolation(self.isolation), [self.root, *([cwd] if cwd else [])])
         with (
-            temporary_folder("verifygate-") as folder,
+            temporary_folder() as folder,
             watched(f"{orphans.MARK}={mark}"),
             orphans.fostering(),
             tempfile.TemporaryFile() as asked,
         ):
             asked.write(given)
             asked.seek(0)
+            own = Path(folder, "tmp")
+            own.mkdir()
+            environment |= {"TMPDIR": str(own)} | dict(env or {})
             outputs = Path(folder, "stdout"), Path(folder, "stderr")
             with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
                 child = subprocess.Popen(

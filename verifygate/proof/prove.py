@@ -80,7 +80,7 @@ def _jobs(claim: Claim, source: str) -> list[dict[str, Any]]:
 
 def run_jobs(jobs: list[dict[str, Any]], interpreter: Path) -> list[dict[str, Any]]:
     """What the harness saw in each job, all in one process. Raises UsageError where the interpreter has no torch."""
-    with temporary_folder("verifygate-") as folder:
+    with temporary_folder() as folder:
         # The examples run in an empty folder: no module of the project can take the place of torch.
         asked, answer = Path(folder, "jobs.json"), Path(folder, "results.json")
         asked.write_text(json.dumps(jobs), encoding="utf-8")

@@ -10,37 +10,43 @@ has, nothing is written at all. So a slip such as `--report-dir src` costs a mes
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
-import shutil
+import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
+from verifygate.base.owned_folders import abandoned, owned, remove, sweep, unused_name
 from verifygate.report.formats import files_of, run_formats
+
+EARLIER = "old"
+"""Name of the earlier report in the temporary folder, while the two are swapped."""
+ATTEMPTS = 100
+"""How often another run may come between the two renames of a swap."""
 
 
 def write_reports(files: Mapping[str, str], folder: Path) -> None:
     """Make `folder` hold exactly these files. Raises UsageError, and leaves what was there, when it cannot."""
     folder = folder.absolute()
     _refuse_foreign(folder)
-    fresh: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        fresh.chmod(0o755)
-        for name, content in sorted(files.items()):
-            _write(fresh / name, content)
-        _swap(fresh, folder)
+        with _beside(folder) as aside:
+            fresh = aside / "new"
+            fresh.mkdir()
+            fresh.chmod(0o755)
+            for name, content in sorted(files.items()):
+                _write(fresh / name, content)
+            _swap(fresh, folder, aside)
     except OSError as error:
         raise UsageError(
             f"the report cannot be written: {error.strerror or type(error).__name__}",
             where=_shown(folder),
             remedy="the earlier report, if any, is as it was; name another folder with --report-dir",
         ) from error
-    finally:
-        if fresh is not None:
-            shutil.rmtree(fresh, ignore_errors=True)
 
 
 def write_file(path: Path, content: str) -> None:
@@ -73,7 +79,8 @@ def refuse_unusable(folder: Path) -> None:
     _refuse_foreign(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent).cleanup()
+        with _beside(folder):
+            pass
     except OSError as error:
         raise UsageError(
             f"no report can be written there: {error.strerror or type(error).__name__}",
@@ -84,10 +91,12 @@ def refuse_unusable(folder: Path) -> None:
 
 def _refuse_foreign(folder: Path) -> None:
     """A folder that we would replace may hold nothing but reports."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise UsageError("not a folder", where=_shown(folder), remedy="name a folder with --report-dir")
     try:
-        names = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            raise UsageError("not a folder", where=_shown(folder), remedy="name a folder with --report-dir")
+        names = sorted(entry.name for entry in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):  # there is none, or another run is just replacing it
+        names = []
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=_shown(folder)) from error
     ours = {name for format in run_formats() for name in files_of(format)}  # noqa: A001 - the option's name
@@ -107,20 +116,43 @@ def _write(path: Path, content: str) -> None:
         os.fsync(file.fileno())
 
 
-def _swap(fresh: Path, folder: Path) -> None:
-    """Put `fresh` in the place of `folder`; put the old one back if that fails."""
-    if not folder.exists():
-        fresh.rename(folder)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
-    old.rmdir()  # only its unused name was wanted: not every platform renames onto a folder
-    folder.rename(old)
+@contextlib.contextmanager
+def _beside(folder: Path) -> Iterator[Path]:
+    """A temporary folder on the same file system. What killed runs left there goes, but for a report that has no other
+    place: such a run was killed between the two renames.
+    """
+    prefix = f".{folder.name}-"
+    for left in abandoned(folder.parent, prefix):
+        if (left / EARLIER).is_dir() and not folder.exists():
+            (left / EARLIER).rename(folder)
+    sweep(folder.parent, prefix)
+    aside = unused_name(folder.parent, prefix)
+    with owned(aside):
+        yield aside
+
+
+def _swap(fresh: Path, folder: Path, aside: Path) -> None:
+    """Put `fresh` in the place of `folder`; put the old one back if that fails.
+
+    Another run may put its own report there meanwhile. The last one to come is the one that stays.
+    """
+    old = aside / EARLIER
     try:
-        fresh.rename(folder)
-    except OSError:
-        old.rename(folder)
+        for attempt in range(ATTEMPTS):
+            with contextlib.suppress(FileNotFoundError):  # there is none, or the other run has moved it
+                folder.rename(old)
+            try:
+                fresh.rename(folder)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt + 1 == ATTEMPTS:
+                    raise
+                remove(old)
+            else:
+                return
+    except BaseException:  # also where a signal comes between the two
+        if old.is_dir() and not folder.exists():
+            old.rename(folder)
         raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _shown(folder: Path) -> str:

@@ -56,7 +56,7 @@ def program(name: str) -> str | None:
 def _answer(command: list[str], tree: AuditedTree, usual: tuple[int, ...] = (0,)) -> Any:
     """What it prints, parsed. It runs in an empty folder, so that no file of the tree is its configuration."""
     keep = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "SSL_CERT_FILE")}
-    with temporary_folder("verifygate-") as empty:
+    with temporary_folder() as empty:
         try:
             ended = subprocess.run(command, cwd=empty, capture_output=True, timeout=SECONDS, check=False, env=keep)
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -72,7 +72,7 @@ def _answer(command: list[str], tree: AuditedTree, usual: tuple[int, ...] = (0,)
 
 def _bandit(path: str, tree: AuditedTree) -> Iterator[Hit]:
     files = [module.file.path for module in tree.modules]
-    with temporary_folder("verifygate-") as folder:
+    with temporary_folder() as folder:
         nothing = Path(folder, "empty.ini")
         nothing.write_text("[bandit]\n", encoding="utf-8")
         options = ["-q", "-f", "json", "--exit-zero", "-t", BANDIT_TESTS, "--ini", os.fspath(nothing)]

@@ -19,7 +19,7 @@ def tree_of(root: Path, commit: str, *, with_ignored_code: bool = False) -> Iter
     `with_ignored_code`: code that git is told to ignore is there as well, as copies. It was generated, and belongs to
     the machine rather than to a change. Raises UsageError where git cannot give out the commit.
     """
-    with temporary_folder("verifygate-against-") as folder:
+    with temporary_folder("against") as folder:
         tree = Path(folder, "tree").resolve()
         tree.mkdir()
         git.export(root, commit, tree)

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from verifygate import __version__
 from verifygate.base.errors import UsageError
+from verifygate.base.masking import masked_model
 from verifygate.check import answer_cache
 from verifygate.model.sweep_report import Answer, Row
 from verifygate.sweep.reading import identify
@@ -67,7 +68,7 @@ def _asked(unit: Unit) -> Row:
         return unknown(unit, str(said["error"]))
     row = Row.model_validate(said["row"])
     if said["keep"]:
-        answer_cache.keep(row.key, answer_cache.CheckOutput((row.model_dump_json(),), 0), SHELF, MOST)
+        answer_cache.keep(row.key, answer_cache.CheckOutput((masked_model(row).model_dump_json(),), 0), SHELF, MOST)
     return row
 
 

@@ -6,12 +6,12 @@ repository is run. The configuration of a repository is not read: the one who sw
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
+from verifygate.base.owned_folders import owned, sweep, temporary_name
 from verifygate.check import answer_cache
 from verifygate.config.version_pins import allowed_versions
 from verifygate.sources import git
@@ -103,11 +103,13 @@ def _is_beside_sources(folder: Path, path: str) -> bool:
 
 def _versions_at(folder: Path, commit: str) -> dict[str, str]:
     """The versions that a commit allows: the files that may declare some are written where `allowed_versions` looks."""
-    with tempfile.TemporaryDirectory(prefix="verifygate-sweep-", ignore_cleanup_errors=True) as name:
+    folder = temporary_name("sweep")
+    sweep()
+    with owned(folder):
         for file in git.files_at(folder, commit, _DECLARING, _LARGEST_DECLARING):
             path = PurePosixPath(file.path)
             if len(path.parts) <= 2 and str(path.parent) in _DECLARING_FOLDERS:  # so it cannot lead out of the folder
-                place = Path(name, path)
+                place = folder / path
                 place.parent.mkdir(exist_ok=True)
                 place.write_bytes(file.data)
-        return allowed_versions(Path(name))
+        return allowed_versions(folder)

@@ -69,7 +69,7 @@ class Case:
 def cases_at_hand() -> Iterator[tuple[Case, ...] | None]:
     """The cases that come with this installation; None where it has none."""
     if PACKED.is_file():
-        with temporary_folder("verifygate-cases-") as folder:
+        with temporary_folder("cases") as folder:
             with zipfile.ZipFile(PACKED) as archive:
                 archive.extractall(folder)
             yield read_cases(Path(folder).resolve())
