@@ -11,6 +11,7 @@ renamed, or a rule that is left out, changes what is said of another file.
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,14 +76,17 @@ def in_order(sources: Sources, name: str) -> Iterator[None]:
 def found_in(sources: Sources, order: str = "") -> set[Finding]:
     """The findings in an order; without one, in the order of paths."""
     with in_order(sources, order):
-        return set(engine.analyse(sources, RuleSelection(), with_constructs=False).findings)
+        found = set(engine.analyse(sources, RuleSelection(), with_constructs=False).findings)
+    gc.collect()  # frames and values hold each other
+    return found
 
 
 def differing(sources: Sources, order: str, expected: set[Finding]) -> list[str]:
     """What is found in one of the orders alone, a line for each."""
     found = found_in(sources, order)
     return sorted(
-        f"{sign} {each.path}:{each.line} {each.rule} {each.certainty.value}: {each.message} {each.details}"
+        f"{sign} {each.path}:{each.line} {each.rule} {each.certainty.value}: {each.message} "
+        + "; ".join((*each.details, *(f"{step.path}:{step.line} {step.text}" for step in each.steps)))
         for sign, those in (("-", expected - found), ("+", found - expected))
         for each in those
     )
