@@ -118,8 +118,7 @@ class RegionCoverage:
         found: dict[Function, Cover] = {}
         for certain in (True, False):
             queue: deque[tuple[Function, Cover]] = deque()
-            # those of a known make first, and those that train
-            for region in sorted(self.regions.all, key=lambda each: (each.region.made is None, self.trains_not(each))):
+            for region in sorted(self.regions.all, key=self._precedence):
                 if region.is_active:
                     self._calls(region.calls, region.function, Cover(region, True), queue, follow_only=certain)
                     queue.extend((each, Cover(region, True)) for each in self._decorated_with(region))
@@ -131,6 +130,13 @@ class RegionCoverage:
                     found[function] = cover
                     self._calls(function.calls, function, cover, queue, follow_only=certain)
         return found
+
+    def _precedence(self, region: WrittenRegion) -> tuple[bool, bool, str]:
+        """Of several regions around a call, those of a known make come first, and those that train; then by path.
+
+        By path, and not in the order in which files are looked at: dtype and witness of a finding are this region's.
+        """
+        return region.region.made is None, self.trains_not(region), region.function.module.path
 
     def _is_decorated_away(self, function: Function) -> bool:
         """Whether a decorator of the project disables autocast while the function runs."""
