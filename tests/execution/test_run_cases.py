@@ -89,3 +89,16 @@ def test_every_kind_of_event_is_recorded(trace: Trace):
 
 def test_every_case_is_named(found: Expected):
     assert found.keys() - {""} == expected().keys()
+
+
+@pytest.mark.parametrize(
+    ("case", "certain"),
+    [
+        ("writes.decay_in_place", False),
+        ("writes.decay_while_the_scale_grows", True),
+        ("writes.noise_while_the_scale_grows", True),
+    ],
+)
+def test_a_sum_is_certain_once_the_scale_has_changed(case: str, certain: bool, trace: Trace):
+    section = next(each for each in trace.sections if each.name == case)
+    assert [(hit.violation.value, hit.certain) for hit in OrderJudge(trace).judge(section)] == [("AMP204", certain)]
