@@ -10,7 +10,8 @@ printed or returned after its backward. A function that reckons with `get_scale(
 scaled loss is reported that is divided by a scale read after `update()`. And `wandb.watch` of gradients in a program
 that scales: its hooks run in the backward, before any `unscale_`.
 
-A run also shows weight decay and noise that are added to the gradients before the scaler divides them.
+A run also shows weight decay and noise that are added to the gradients before the scaler divides them, and scaled
+losses that are read in another function than the one that scaled them.
 
 ## Impact
 The number is wrong by the loss scale, 65,536 at first, and jumps by a factor of two whenever the scale changes.
