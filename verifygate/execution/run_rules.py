@@ -211,7 +211,7 @@ FORMS: dict[Form, RunRule] = {
     ),
     Form.UNSCALED_SUM: RunRule(
         _M,
-        "`{text}` added to gradients that were multiplied by the loss scale what was not: the scaler divided it by it",
+        "`{text}` added something without the loss scale to gradients that have it: the scaler divides it away",
         "call `scaler.unscale_(optimizer)` between backward() and what is added",
     ),
     Form.OTHER_SCALER: RunRule(

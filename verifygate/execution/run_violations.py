@@ -155,7 +155,9 @@ def _in_forwards(events: list[Event]) -> Iterator[ObservedViolation]:
             yield ObservedViolation(Violation.UNSAFE_LOSS, event, event, (*regions[-1:], event))
         elif event.kind == "loss" and regions and regions[-1].fields.get("dtype") == "float16":
             hit = ObservedViolation(Violation.LOSS_OUTSIDE_AUTOCAST, event, event, (regions[-1], event))
-            if event.fields.get("by_hand"):
+            if event.fields.get("by_hand") and event.fields.get("evaluated"):
+                yield _evaluated(hit)
+            elif event.fields.get("by_hand"):
                 by_hand[event.number] = hit
             else:
                 losses.append(_evaluated(hit) if event.fields.get("evaluated") else hit)
