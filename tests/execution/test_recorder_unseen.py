@@ -74,6 +74,13 @@ print(written(torch.ones(3)), torch.compile(written, fullgraph=True, backend="ea
 def changed(x: torch.Tensor) -> torch.Tensor:
     return x.mul_(0.5).copy_(torch.exp(x)).div_(2.0).sum()
 print(torch.jit.script(changed)(wanted.grad), wanted.grad, torch.fx.symbolic_trace(changed).code)
+numbers = lambda x: (x.sum().item(), float(x.sum()), x.tolist(), f"{x.sum():.2f}", x.numpy())
+print(numbers(torch.ones(3)))
+torch._dynamo.config.capture_scalar_outputs = True
+print(torch.compile(lambda x: x.sum().item(), fullgraph=True, backend="eager")(torch.ones(3)))
+def scripted_item(x: torch.Tensor) -> float:
+    return float(x.sum().item()) + float(x.sum())
+print(torch.jit.script(scripted_item)(torch.ones(3)))
 wanted.grad *= 3.0
 wanted.grad = wanted.grad.clone()
 del wanted.grad

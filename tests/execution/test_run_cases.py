@@ -10,7 +10,7 @@ import pytest
 
 from verifygate.execution.instruments import launch
 from verifygate.execution.order import OrderJudge
-from verifygate.execution.recorded_trace import Trace, read_trace
+from verifygate.execution.recorded_trace import Section, Trace, read_trace
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.scrub import Scrubber
@@ -20,7 +20,7 @@ from verifygate.sources.tree import Sources
 
 pytest.importorskip("torch")
 CASES = Path(__file__).parent / "cases"
-MODULES = ("order", "gan", "regions", "forwards", "writes", "weights")
+MODULES = ("order", "gan", "regions", "forwards", "writes", "weights", "reads")
 NAMED = re.compile(r"^def ([a-z]\w*)\(w\)|# (AMP\d+)$", re.MULTILINE)
 Expected = dict[str, set[tuple[str, int]]]
 
@@ -83,9 +83,30 @@ def test_every_kind_of_event_is_recorded(trace: Trace):
         *("scaler.state_dict", "scaler.load_state_dict", "save", "loader"),
         *("optimizer", "optimizer.step", "scheduler.step", "zero_grad"),
         *("backward", "grad", "clip", "touched", "written", "bounded", "autocast", "autocast.exit"),
-        *("loss", "overflow", "handed", "forward", "updates", "nonfinite"),
+        *("loss", "overflow", "handed", "forward", "updates", "nonfinite", "scaled.read"),
     }
 
 
 def test_every_case_is_named(found: Expected):
     assert found.keys() - {""} == expected().keys()
+
+
+@pytest.mark.parametrize(
+    ("case", "certain"),
+    [
+        ("writes.decay_in_place", False),
+        ("writes.decay_while_the_scale_grows", True),
+        ("writes.noise_while_the_scale_grows", True),
+    ],
+)
+def test_a_sum_is_certain_once_the_scale_has_changed(case: str, certain: bool, trace: Trace):
+    section = next(each for each in trace.sections if each.name == case)
+    assert [(hit.violation.value, hit.certain) for hit in OrderJudge(trace).judge(section)] == [("AMP204", certain)]
+
+
+def test_a_scaled_loss_that_is_read_is_certain_where_nobody_asks_for_the_scale(trace: Trace):
+    section = next(each for each in trace.sections if each.name == "reads.item_of_a_scaled_loss")
+    hits = list(violations_of_the_run(section, trace, whole=True))
+    assert {(hit.violation.value, hit.certain) for hit in hits} == {("AMP204", True)}
+    hits = list(violations_of_the_run(Section(section.name, section.events[:12]), trace, whole=False))
+    assert [(hit.violation.value, hit.certain) for hit in hits] == [("AMP204", False)]  # read a single time

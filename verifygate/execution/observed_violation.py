@@ -13,6 +13,7 @@ class Form(StrEnum):
     """What a rule covers beside that which its name says; each is described in words of its own."""
 
     HIDDEN_OVERFLOW = "an inf is taken out of the gradients before the scaler looks"
+    UNSCALED_SUM = "something that has no scale is added to scaled gradients"
     OTHER_SCALER = "one scaler scales, and another one steps"
     ENDED_RUN = "an inf ends the run"
     REFUSED_BACKWARD = "a framework refuses a backward that is not its own"

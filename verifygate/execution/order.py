@@ -65,6 +65,12 @@ class OrderJudge:
                 self._hit(line, violation, one.written, one.used, one.path, certain=certain, before=one.before)
                 for line in self._of(one.written)
             ]
+        for one, certain in self._rewrites.sums():
+            violation, form = Violation.SCALED_GRADIENT_READ, Form.UNSCALED_SUM
+            self._hits += [
+                self._hit(line, violation, one.written, one.used, one.path, certain=certain, form=form)
+                for line in self._of(one.written)
+            ]
         return sorted(self._hits, key=lambda hit: hit.shown.number)
 
     # -- what each event means -----------------------------------------------------------------------------------
@@ -263,9 +269,8 @@ class OrderJudge:
         self._note_bounded(line, event)
         read = self._scale_read.get(line.scaler or 0)
         before, path = line.last.get(ProtocolEvent.SCALED_BACKWARD), line.path_to(event)
-        if not read:  # else the limit may be multiplied by the scale
-            for written in line.rewritten:
-                self._rewrites.add(Rewrite(written, event, (written, *path), before, self._scale(line.scaler)))
+        for written in line.rewritten:
+            self._rewrites.add(Rewrite(written, event, (written, *path), before, self._scale(line.scaler), bool(read)))
         line.rewritten.clear()
         if line.hidden is not None and event.fields.get("found_inf") == 0:
             line.checked = event

@@ -53,7 +53,7 @@ _EVENT: Mapping[str, Shape] = MappingProxyType(
 )
 _NORM: Mapping[str, Mapping[str, Shape]] = {
     "clip": {"norm": _number, "limit": _number},
-    "written": {"norm": _pair, "sizes": _each(_four)},
+    "written": {"norm": _pair, "sizes": _each(_four), "added": _number, "multiple": _number},
 }
 _FACT: Mapping[str, Mapping[str, Shape]] = {
     "optimizer": {"id": _whole, "type": _text, "tensors": _whole, "dtypes": _table(_whole)},

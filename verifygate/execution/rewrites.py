@@ -3,6 +3,9 @@
 A clip brings gradients of different sizes to one size: a norm, a largest value, or a norm of all of them together. That
 size comes from a limit, so it does not grow with the loss scale, and the scaler divides it. A factor, or a sum over
 processes, keeps the sizes apart; it is right on scaled gradients as well.
+
+What is added to scaled gradients has to follow the scale. Weight decay and noise do not, if their factor, or their
+size, stays the same while the scale changes.
 """
 
 from __future__ import annotations
@@ -14,6 +17,10 @@ from verifygate.execution.recorded_trace import Event, Frame
 
 SAME, DIFFERENT = 1e-4, 1e-2
 """Relative: what counts as one size, and what as sizes that differ."""
+NEAR, OFTEN = 0.05, 4
+"""Relative: what counts as one size of random numbers, and in how many windows it has to be so."""
+MOST_DECAY, LEAST_SCALE = 0.1, 256.0
+"""No weights decay by more than that factor; one that is multiplied by such a scale is larger."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,8 @@ class Rewrite:
     before: Event | None
     scale: float | None
     """The loss scale, where it is known."""
+    read: bool = False
+    """Whether the project read the scale in this window: what it writes may be multiplied by it."""
 
 
 @dataclass
@@ -40,7 +49,7 @@ class Rewrites:
     def clips(self) -> Iterator[tuple[Rewrite, bool]]:
         """The first write of each statement that clips, and whether its limit is known to ignore the scale."""
         for rewrites in self._seen.values():
-            measured = [rewrite for rewrite in rewrites if rewrite.written.fields.get("norm")]
+            measured = [rewrite for rewrite in rewrites if rewrite.written.fields.get("norm") and not rewrite.read]
             sizes = [(size, rewrite.scale) for rewrite in measured for size in rewrite.written.fields["sizes"]]
             whole = [(rewrite.written.fields["norm"], rewrite.scale) for rewrite in measured]
             for pairs in (
@@ -49,8 +58,32 @@ class Rewrites:
                 [(a, b, scale) for (a, b), scale in whole],
             ):
                 if (scales := _brought_to_one_size(pairs)) is not None:
-                    yield rewrites[0], len(scales) > 1
+                    yield measured[0], len(scales) > 1
                     break
+
+    def sums(self) -> Iterator[tuple[Rewrite, bool]]:
+        """The first write of each statement that adds what has no scale, and whether the scale changed meanwhile."""
+        for rewrites in self._seen.values():
+            added = [each for each in rewrites if each.written.fields.get("added") and each.scale]
+            if added and (certain := _ignores_the_scale(added)) is not None:
+                yield added[0], certain
+
+
+def _ignores_the_scale(added: list[Rewrite]) -> bool | None:
+    """Whether what a statement adds is known (True) or likely (False) to ignore the scale; None where it is neither."""
+    scales = [each.scale or 0.0 for each in added]
+    changed = len(set(scales)) > 1
+    factors = [abs(each.written.fields.get("multiple") or 0.0) for each in added]
+    if all(factors):
+        if changed and max(factors) <= min(factors) * (1 + SAME):
+            return True
+        by_scale = [factor / scale for factor, scale in zip(factors, scales, strict=True)]
+        follows = changed and max(by_scale) <= min(by_scale) * (1 + DIFFERENT)
+        read = any(each.read for each in added)
+        return None if follows or read or max(factors) > MOST_DECAY or min(scales) < LEAST_SCALE else False
+    sizes = [each.written.fields["added"] for each in added]
+    often = changed and len(sizes) >= OFTEN
+    return True if often and max(sizes) <= min(sizes) * (1 + NEAR) else None
 
 
 def _brought_to_one_size(pairs: list[tuple[float, float, float | None]]) -> set[float] | None:

@@ -13,11 +13,14 @@ from verifygate.model import Certainty, Detail, Finding, PathStep, Witness
 from verifygate.model.fingerprint import Fingerprints
 from verifygate.protocol import Violation
 from verifygate.sources.tree import Sources
+from verifygate.torch_names import FINITE_WORDS
 
 SHOWN_EVENTS = 8
 SEEN_IN = "seen in"
 """Label of the detail that lists the tests."""
 SHOWN_SECTIONS = 5
+ASKED_WITHIN = 4
+"""Lines."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ def findings(hits: Iterable[tuple[str, ObservedViolation]], ownership: Ownership
         if hit.violation not in RULES or not ownership.answers_for(hit):
             continue
         frame = hit.blamed.frames[0]
+        if hit.blamed.kind == "scaled.read" and _only_asks(ownership.path(frame) or "", frame.line, ownership.sources):
+            continue
         together.setdefault((hit.violation, ownership.path(frame) or "", frame.line), []).append((section, hit))
     fingerprints = Fingerprints()
     made = []
@@ -106,6 +111,12 @@ def _finding(
         witnesses=(Witness.RUN,),
         run=_told(hit, len(same)),
     )
+
+
+def _only_asks(path: str, line: int, sources: Sources) -> bool:
+    """Whether what is read there is asked for inf and NaN, in this line or soon after: the scale changes no answer."""
+    lines = "".join(sources.line(path, number) for number in range(line, line + ASKED_WITHIN))
+    return any(word in lines for word in FINITE_WORDS)
 
 
 def _column(path: str, line: int, sources: Sources) -> int:
@@ -202,6 +213,7 @@ _WORDS = {
     "touched": "gradients written by hand",
     "written": "gradients written by hand",
     "grad": "autograd.grad",
+    "scaled.read": "a scaled loss is read",
     "bounded": "gradients bounded by hand",
     "save": "torch.save",
     "end": "end of the run",

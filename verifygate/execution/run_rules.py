@@ -71,6 +71,11 @@ RULES: dict[Violation, RunRule] = {
         "`{text}` came before the last backward of its window: scaled and unscaled gradients were mixed",
         "call `unscale_` once, after the last backward of the window",
     ),
+    Violation.SCALED_GRADIENT_READ: RunRule(
+        _M,
+        "`{text}` read a loss that was still multiplied by the loss scale",
+        "read the loss before `scaler.scale(loss)`, and return that one",
+    ),
     Violation.GRADIENT_PENALTY_UNSCALED: RunRule(
         _H,
         "`{text}` differentiates unscaled in float16, or the loss that it helps to build depends on the loss scale",
@@ -203,6 +208,11 @@ FORMS: dict[Form, RunRule] = {
         _C,
         "`{text}` took an inf out of scaled gradients: the scaler found none, and its scale never falls",
         "leave the inf to `scaler.step`, which skips the step, and to `update()`, which lowers the scale",
+    ),
+    Form.UNSCALED_SUM: RunRule(
+        _M,
+        "`{text}` added something without the loss scale to gradients that have it: the scaler divides it away",
+        "call `scaler.unscale_(optimizer)` between backward() and what is added",
     ),
     Form.OTHER_SCALER: RunRule(
         _H,

@@ -26,6 +26,7 @@ def violations_of_the_run(section: Section, trace: Trace, *, whole: bool) -> Ite
         yield from _idle_clips(events)
     yield from _in_forwards(events)
     yield from _penalties(events)
+    yield from _scaled_reads(events)
     yield from _schedules(events)
     yield from _new_scalers(events)
     yield from _precision(section, trace, whole=whole)
@@ -154,7 +155,9 @@ def _in_forwards(events: list[Event]) -> Iterator[ObservedViolation]:
             yield ObservedViolation(Violation.UNSAFE_LOSS, event, event, (*regions[-1:], event))
         elif event.kind == "loss" and regions and regions[-1].fields.get("dtype") == "float16":
             hit = ObservedViolation(Violation.LOSS_OUTSIDE_AUTOCAST, event, event, (regions[-1], event))
-            if event.fields.get("by_hand"):
+            if event.fields.get("by_hand") and event.fields.get("evaluated"):
+                yield _evaluated(hit)
+            elif event.fields.get("by_hand"):
                 by_hand[event.number] = hit
             else:
                 losses.append(_evaluated(hit) if event.fields.get("evaluated") else hit)
@@ -199,6 +202,29 @@ def _penalties(events: list[Event]) -> Iterator[ObservedViolation]:
                 if grad is not None and grad.fields.get("root") == "plain":
                     certain = not grad.fields.get("factor")
                     yield ObservedViolation(Violation.GRADIENT_PENALTY_UNSCALED, grad, event, (grad, event), certain)
+
+
+def _scaled_reads(events: list[Event]) -> Iterator[ObservedViolation]:
+    """AMP204: a scaled loss that is read as a number, where nothing on the way there or back reckons with the scale."""
+    asked = [event for event in events if event.kind == "get_scale"]
+    last: Event | None = None
+    reads: dict[object, list[ObservedViolation]] = {}
+    for event in events:
+        if event.kind == "scale":
+            last = event
+        elif event.kind == "scaled.read" and event.frames and not any(_may_divide(each, event) for each in asked):
+            path = (event,) if last is None else (last, event)
+            hit = ObservedViolation(Violation.SCALED_GRADIENT_READ, event, event, path, certain=not asked)
+            reads.setdefault(event.frames[0], []).append(hit)
+    for hits in reads.values():
+        yield from hits if len(hits) >= REPEATED else (replace(hit, certain=False) for hit in hits)
+
+
+def _may_divide(asked: Event, read: Event) -> bool:
+    """Whether the function that asked for the scale is the one that read, or called it, or was called by it."""
+    functions = [{(frame.path, frame.symbol) for frame in event.frames} for event in (asked, read)]
+    inner = [(event.frames[0].path, event.frames[0].symbol) for event in (asked, read) if event.frames]
+    return len(inner) < 2 or inner[0] in functions[1] or inner[1] in functions[0]
 
 
 def _schedules(events: list[Event]) -> Iterator[ObservedViolation]:

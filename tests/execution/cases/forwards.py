@@ -269,3 +269,72 @@ def slope_that_is_only_looked_at(w):
         return real.detach()
 
     _penalised(w, slope)
+
+
+def _evaluated_by_hand(w, loss):
+    """An evaluation of eight samples and four classes, whose outputs are float16."""
+    model = torch.nn.Linear(4, 4)
+    classes = torch.arange(8) % 4
+    total = 0.0
+    for batch in w.batches:
+        with torch.no_grad():
+            with torch.autocast("cpu", dtype=F16):
+                outputs = model(batch)
+            total += float(loss(outputs, classes))
+    return total
+
+
+def likelihood_of_an_evaluation_by_hand(w):
+    def loss(outputs, classes):
+        likely = torch.log_softmax(outputs, dim=-1)  # AMP110
+        return -likely.gather(1, classes[:, None]).squeeze(1).mean()
+
+    _evaluated_by_hand(w, loss)
+
+
+def likelihood_of_an_evaluation_by_index(w):
+    def loss(outputs, classes):
+        likely = outputs.softmax(-1).log()  # AMP110
+        return (-likely[range(8), classes]).sum().float() / 8
+
+    _evaluated_by_hand(w, loss)
+
+
+def likelihood_of_an_evaluation_in_float32(w):
+    def loss(outputs, classes):
+        return -torch.log_softmax(outputs.float(), dim=-1).gather(1, classes[:, None]).mean()
+
+    _evaluated_by_hand(w, loss)
+
+
+def likelihood_of_an_evaluation_in_the_region(w):
+    for batch in w.batches:
+        with torch.no_grad(), torch.autocast("cpu", dtype=F16):
+            likely = torch.log_softmax(w.model[0](batch).float(), dim=-1)
+            likely[range(8), torch.arange(8) % 4].mean().item()
+
+
+def entropy_of_an_evaluation(w):
+    def entropy(outputs, _):
+        shares = outputs.softmax(-1)
+        return -(shares * shares.log()).sum(-1).mean()
+
+    _evaluated_by_hand(w, entropy)
+
+
+def hits_of_an_evaluation(w):
+    """The class that is likeliest is the same in half; and so is its share of one sample."""
+
+    def hits(outputs, classes):
+        likely = torch.log_softmax(outputs, dim=-1)
+        likely.gather(1, classes[:, None])[0].item()
+        return (likely.argmax(-1) == classes).float().mean()
+
+    _evaluated_by_hand(w, hits)
+
+
+def chosen_and_then_averaged_in_float32(w):
+    def loss(outputs, classes):
+        return -torch.log_softmax(outputs, -1).float().gather(1, classes[:, None]).mean()
+
+    _evaluated_by_hand(w, loss)

@@ -41,7 +41,7 @@ def value_clip_after_weight_decay_by_hand(w):
         w.scaler.scale(w.loss(batch)).backward()
         with torch.no_grad():
             for parameter in w.model.parameters():
-                parameter.grad += 0.01 * parameter
+                parameter.grad += 0.01 * parameter  # AMP204
         torch.nn.utils.clip_grad_value_(w.model.parameters(), 1.0)  # AMP201
         w.scaler.step(w.optimizer)
         w.scaler.update()
@@ -289,3 +289,141 @@ def accumulated_in_buffers(w):
             w.scaler.step(w.optimizer)
             w.scaler.update()
             w.optimizer.zero_grad()
+
+
+def _decayed(w, decay, grows=False):
+    """Windows in which something is added before the scaler divides, under one scale or under several."""
+    if grows:
+        w.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2)
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        with torch.no_grad():
+            decay(list(w.model.parameters()))
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
+def decay_in_place(w):
+    def decay(parameters):
+        for parameter in parameters:
+            parameter.grad.add_(parameter, alpha=0.01)  # AMP204
+
+    _decayed(w, decay)
+
+
+def decay_while_the_scale_grows(w):
+    def decay(parameters):
+        w.scaler.get_scale()
+        for parameter in parameters:
+            parameter.grad += 5e-4 * parameter  # AMP204
+
+    _decayed(w, decay, grows=True)
+
+
+def decay_by_signs(w):
+    def decay(parameters):
+        for parameter in parameters:
+            parameter.grad.sub_(parameter.sign(), alpha=-1e-3)  # AMP204
+
+    _decayed(w, decay)
+
+
+def decay_of_a_list(w):
+    def decay(parameters):
+        torch._foreach_add_([each.grad for each in parameters], parameters, alpha=0.05)  # AMP204
+
+    _decayed(w, decay)
+
+
+def decay_by_assignment(w):
+    def decay(parameters):
+        for parameter in parameters:
+            parameter.grad = parameter.grad + 0.01 * parameter  # AMP204
+
+    _decayed(w, decay)
+
+
+def _widened(w):
+    w.model = torch.nn.Sequential(torch.nn.Linear(4, 512), torch.nn.Tanh(), torch.nn.Linear(512, 1))
+    w.optimizer = torch.optim.SGD(w.model.parameters(), lr=0.01)
+
+
+def noise_while_the_scale_grows(w):
+    def disturb(parameters):
+        for parameter in parameters:
+            parameter.grad.add_(torch.randn_like(parameter) * 0.1)  # AMP204
+
+    _widened(w)
+    _decayed(w, disturb, grows=True)
+
+
+def noise_times_the_scale(w):
+    def disturb(parameters):
+        scale = w.scaler.get_scale()
+        for parameter in parameters:
+            parameter.grad.add_(torch.randn_like(parameter) * 0.1 * scale)
+
+    _widened(w)
+    _decayed(w, disturb, grows=True)
+
+
+def decay_after_unscale(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        w.scaler.unscale_(w.optimizer)
+        for parameter in w.model.parameters():
+            parameter.grad += 0.01 * parameter.detach()
+            parameter.grad.add_(torch.randn_like(parameter), alpha=0.01)
+        w.scaler.step(w.optimizer)
+        w.scaler.update()
+
+
+def decay_times_the_scale(w):
+    def decay(parameters):
+        factor = 0.01 * w.scaler.get_scale()
+        for parameter in parameters:
+            parameter.grad.add_(parameter, alpha=factor)
+
+    _decayed(w, decay, grows=True)
+
+
+def decay_times_a_scale_that_is_known(w):
+    def decay(parameters):
+        for parameter in parameters:
+            parameter.grad.add_(parameter, alpha=0.01 * 1024.0)
+
+    _decayed(w, decay)
+
+
+def gradients_of_a_second_loss_added(w):
+    """Gradients of the same scaler are scaled as well, and so are their averages."""
+    averages = {}
+
+    def smooth(parameters):
+        for number, parameter in enumerate(parameters):
+            average = averages.setdefault(number, torch.zeros_like(parameter))
+            average.mul_(0.5).add_(parameter.grad)
+            parameter.grad.add_(average, alpha=0.3)
+
+    _decayed(w, smooth)
+
+
+def centred_while_the_scale_grows(w):
+    def centre(parameters):
+        for parameter in parameters:
+            parameter.grad.sub_(torch.full_like(parameter, float(parameter.grad.mean())))
+
+    _decayed(w, centre, grows=True)
+
+
+def decay_that_the_program_divides_itself(w):
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.scaler.scale(w.loss(batch)).backward()
+        for parameter in w.model.parameters():
+            parameter.grad.add_(parameter.detach(), alpha=0.01)
+            parameter.grad.div_(1024.0)
+            parameter.grad.add_(parameter.detach(), alpha=0.01)
+        w.optimizer.step()

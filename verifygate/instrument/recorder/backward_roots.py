@@ -24,6 +24,8 @@ class Roots:
     def __init__(self) -> None:
         self.scale_read = False
         """Whether the project read the scale since the last update: it may have multiplied by hand."""
+        self.asked: set[int] = set()
+        """The places where it read the scale."""
         self._live = False
         """Whether a scaler has scaled anything."""
         self._misses = 0
@@ -33,6 +35,7 @@ class Roots:
 
     def forget(self) -> None:
         self.scale_read = self._live = False
+        self.asked.clear()
         self._misses = self.marked_events = 0
 
     def mark_event(self, results: Any, event: int) -> None:

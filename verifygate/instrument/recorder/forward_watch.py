@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..patching.wrapping import After
+from .evaluated_losses import BEGINS, EvaluatedLosses
 from .recording import Arguments, Keywords, Recording, error_name
 
 LOSSES = (
@@ -47,6 +48,7 @@ class ForwardWatch:
         self._tasks = threading.local()
         self._told: set[int] = set()
         self._looks = False
+        self._evaluated = EvaluatedLosses(recording)
 
     def patch(self) -> None:
         """Put the watch around losses, around what takes constants, and around what starts threads."""
@@ -91,13 +93,19 @@ class ForwardWatch:
         return before
 
     def _by_hand(self, name: str) -> Any:
+        def follow(result: Any, raised: BaseException | None) -> None:
+            if raised is None and result.dtype is torch.float16:
+                self._evaluated.begin(name, result)
+
         def before(arguments: Arguments, _keywords: Keywords) -> After | None:
-            given = arguments[0] if arguments else None
-            if not isinstance(given, torch.Tensor) or given.dtype is not torch.float16 or not given.requires_grad:
+            given, recording = arguments[0] if arguments else None, self.recording
+            self._evaluated.leave()
+            if not isinstance(given, torch.Tensor) or given.dtype is not torch.float16:
                 return None
-            recording = self.recording
             if not recording.devices or recording.autocast() or recording.inside:
                 return None
+            if not given.requires_grad:
+                return follow if name in BEGINS else None
 
             def after(result: Any, raised: BaseException | None) -> None:
                 if raised is None and recording.roots.marked_events < BY_HAND and _is_part_of_a_loss(name, result):

@@ -88,7 +88,7 @@ class Sampler:
 
     def _remove(self) -> None:
         """Take the mode off the stack, if nothing lies on top of it; else after a later step."""
-        if (modes := _modes()) and modes[-1] is self._mode and self._mode is not None:
+        if (on := modes()) and on[-1] is self._mode and self._mode is not None:
             self._mode.__exit__(None, None, None)
             self._mode = None
             self.told()
@@ -163,7 +163,7 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
 
-def _modes() -> list[Any]:
+def modes() -> list[Any]:
     """The modes of the subject, and the sampler's; what emulates CUDA is under everything, and in nobody's way."""
     from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
@@ -173,7 +173,7 @@ def _modes() -> list[Any]:
 
 def other_modes() -> bool:
     """Whether a dispatch mode of the subject would see what an instrument computes."""
-    return any(not type(mode).__module__.startswith(f"{_INSTRUMENTS}.") for mode in _modes())
+    return any(not type(mode).__module__.startswith(f"{_INSTRUMENTS}.") for mode in modes())
 
 
 def flops_of(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> int | None:

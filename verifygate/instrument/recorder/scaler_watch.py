@@ -10,6 +10,7 @@ import torch
 from ..patching.wrapping import After, is_ours
 from .gradient_versions import Track
 from .recording import Arguments, Keywords, Recording, argument, error_name
+from .scaled_losses import ScaledLosses
 from .step_watch import StepWatch
 
 
@@ -20,6 +21,7 @@ class ScalerWatch:
         self.recording = recording
         self.steps = steps
         self.scalers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.losses = ScaledLosses(recording)
         self._made = 0
 
     def patch(self) -> None:
@@ -85,6 +87,7 @@ class ScalerWatch:
             index = self._scaler(scaler)
             if raised is None:
                 self.recording.roots.mark(result, index)
+                self.losses.keep(result, scaler)
             given = arguments[1] if len(arguments) > 1 else keywords.get("outputs")
             dtype = str(given.dtype).removeprefix("torch.") if isinstance(given, torch.Tensor) else None
             finite = self._is_finite(given) if raised is None else None
@@ -173,9 +176,11 @@ class ScalerWatch:
             return None
 
         def after(result: Any, raised: BaseException | None) -> None:
-            if raised is None and not self.recording.roots.scale_read:
+            roots, place = self.recording.roots, self.recording.places.here()
+            if raised is None and not (roots.scale_read and place in roots.asked):
                 self.recording.tell("get_scale", scaler=self._scaler(arguments[0]), scale=float(result))
-            self.recording.roots.scale_read = True
+            roots.asked.add(place)
+            roots.scale_read = True
 
         return after
 

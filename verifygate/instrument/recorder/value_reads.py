@@ -32,7 +32,7 @@ class ValueReads:
         if not self.on:
             self.on = True
             for name in METHODS.split():
-                self.recording.around_operator(torch.Tensor, name, self._read)
+                self.recording.around_operator(torch.Tensor, name, self._read, beside=True)
             for name in FUNCTIONS:
                 self.recording.around_operator(torch, name, self._read)
 

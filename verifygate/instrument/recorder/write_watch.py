@@ -14,6 +14,7 @@ import torch
 
 from ..launch import UNSEEN
 from ..patching.wrapping import After
+from .addends import Added, Write, addend
 from .gradient_versions import Track
 from .recording import Arguments, Keywords, Recording
 from .step_watch import StepWatch
@@ -54,6 +55,7 @@ class Written:
     before: dict[int, Size] = field(default_factory=dict)
     """By the identity of the parameter."""
     after: dict[int, Size] = field(default_factory=dict)
+    added: Added = field(default_factory=Added)
 
 
 class WriteWatch:
@@ -78,7 +80,7 @@ class WriteWatch:
         self._on = True
         for name in (*REPLACING, *CHANGING.split()):
             for owner in (torch.Tensor, torch):
-                self.recording.around_operator(owner, name, self._changes(name in REPLACING), beside=True)
+                self.recording.around_operator(owner, name, self._changes(name), beside=True)
         self._patch_assignment()
 
     def forget(self) -> None:
@@ -101,6 +103,8 @@ class WriteWatch:
                 hid=any(not a.is_finite and b.is_finite for a, b in sizes if a.norm is not None) or None,
                 sizes=[[a.norm, b.norm, a.most, b.most] for a, b in finite[:SHOWN]] or None,
                 norm=[_together(a for a, _ in finite), _together(b for _, b in finite)] if finite else None,
+                added=one.added.norm,
+                multiple=one.added.factor,
             )
 
     def _patch_assignment(self) -> None:
@@ -123,21 +127,24 @@ class WriteWatch:
             if self._storages is None:
                 self._look_up()
             track = self._tracks.get(id(parameter))
-            return None if track is None else self._change(track, parameter, replaced=True)
+            write = Write("grad", (parameter, value), {})
+            return None if track is None else self._change(track, parameter, write, replaced=True)
         except Exception as error:
             self.recording.failed(error)
             return None
 
-    def _changes(self, replaced: bool) -> Any:
-        def before(arguments: Arguments, _keywords: Keywords) -> After | None:
+    def _changes(self, name: str) -> Any:
+        replaced = name in REPLACING
+
+        def before(arguments: Arguments, keywords: Keywords) -> After | None:
             if not arguments or self._is_ours():
                 return None
             target = arguments[0]
             changes = [
                 change
-                for tensor in (target if isinstance(target, list | tuple) else (target,))
+                for number, tensor in enumerate(target if isinstance(target, list | tuple) else (target,))
                 for track, parameter in self._owners(tensor)
-                if (change := self._change(track, parameter, replaced)) is not None
+                if (change := self._change(track, parameter, Write(name, arguments, keywords, number), replaced))
             ]
 
             def after(result: object, raised: BaseException | None) -> None:
@@ -170,7 +177,7 @@ class WriteWatch:
                 if parameter.is_leaf and (address := _address(parameter.grad)):
                     self._storages.setdefault(address, []).append((track, parameter))
 
-    def _change(self, track: Track, parameter: Any, replaced: bool) -> After | None:
+    def _change(self, track: Track, parameter: Any, write: Write, replaced: bool) -> After | None:
         key = (self.recording.places.here(), track.index)
         if key not in self._written:
             if self._told.get(key, 0) >= WINDOWS or len(self._told) >= STATEMENTS:
@@ -180,6 +187,7 @@ class WriteWatch:
         written.replaced |= replaced
         if id(parameter) not in written.before:
             written.before[id(parameter)] = self._size(parameter.grad)
+        self._add(written.added, parameter, write)
 
         def after(_result: object, raised: BaseException | None) -> None:
             if raised is None:
@@ -188,6 +196,23 @@ class WriteWatch:
                     self._storages.setdefault(address, []).append((track, parameter))
 
         return after
+
+    def _add(self, added: Added, parameter: Any, write: Write) -> None:
+        """Take down what a write is about to add to the gradient of a parameter."""
+        gradient = parameter.grad
+        if gradient is None or gradient.is_complex() or not self._is_measured(gradient):
+            added.known = False
+            return
+        with torch.no_grad():
+            added.take(addend(write, gradient), parameter)
+
+    def _is_measured(self, gradient: Any) -> bool:
+        """Whether its values are read: nobody has to wait for them, and they are not too many."""
+        return (
+            gradient.layout is torch.strided
+            and 0 < gradient.numel() <= MEASURED
+            and self.recording.is_readable(gradient)
+        )
 
     def _size(self, gradient: Any) -> Size:
         """Read where nobody has to wait for a device."""

@@ -10,6 +10,9 @@ printed or returned after its backward. A function that reckons with `get_scale(
 scaled loss is reported that is divided by a scale read after `update()`. And `wandb.watch` of gradients in a program
 that scales: its hooks run in the backward, before any `unscale_`.
 
+A run also shows weight decay and noise that are added to the gradients before the scaler divides them, and scaled
+losses that are read in another function than the one that scaled them.
+
 ## Impact
 The number is wrong by the loss scale, 65,536 at first, and jumps by a factor of two whenever the scale changes.
 
@@ -70,7 +73,7 @@ read; what is done with one that is returned.
 import ast
 from collections.abc import Iterator
 
-from verifygate.model import Severity
+from verifygate.model import Severity, Witness
 from verifygate.protocol import Event
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
@@ -91,6 +94,7 @@ RULE = Rule(
     summary="gradients or a loss read while multiplied by the loss scale",
     remedy="read gradients after `scaler.unscale_(optimizer)`, and log the loss before `scaler.scale(loss)`",
     words=("GradScaler", "unscale_", "scaler", *framework_scalers.WORDS),
+    witnesses=(Witness.STATIC, Witness.RUN),
     proof="told-invariance",
 )
 
