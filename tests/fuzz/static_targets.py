@@ -26,6 +26,7 @@ from verifygate.sources.notebook import read_notebook
 from verifygate.sources.outline import split
 from verifygate.sources.tree import Sources
 from verifygate.static.engine import AnalysisResult, analyse
+from verifygate.static.registry import load_rules
 from verifygate.static.syntax.newer_python import downlevelled
 from verifygate.static.syntax.parser import MAX_NESTING
 from verifygate.static.syntax.traversal import deeper_than
@@ -206,8 +207,14 @@ def _line_starts(data: bytes) -> set[int]:
     return starts
 
 
+_WORDS = {word.encode() for each in load_rules().values() for word in each.rule.words} | {b"autocast", b"unscale_"}
+
+
 def rewritten(data: bytes) -> bytes | None:
-    """The source as `ast.unparse` writes it, without comments; None where a comment says something to the gate."""
+    """The source as `ast.unparse` writes it, without comments; None where a comment says something to the gate.
+
+    A comment with a word of AMP does: a file is looked at for the words in it.
+    """
     lowered = data.lower()
     if any(word in lowered for word in (b"verifygate:", b"noqa", b"# requirement", b"type:", b"coding")):
         return None
@@ -217,4 +224,6 @@ def rewritten(data: bytes) -> bytes | None:
     except (RecursionError, ValueError):
         return None
     again = parsed(text)
+    if any(word in data and word not in text for word in _WORDS):
+        return None
     return text if again is not None and tree is not None and ast.dump(again) == ast.dump(tree) else None

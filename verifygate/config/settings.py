@@ -396,6 +396,8 @@ def _refuse_outside(document: Document, settings: FileSettings, root: Path, poli
         folder = policy if where == _SPEC else root
         if not path or lies_in(folder, path):
             continue
+        if "\0" in path:
+            raise UsageError(f"{path!r} is no path", where=document.place(where), remedy="correct the path")
         if not (folder / path).resolve().is_relative_to(folder.resolve()):
             raise UsageError(
                 f"`{path}` is outside the project's root", where=document.place(where), remedy="name a path below it"

@@ -198,6 +198,15 @@ def _declaring(root: Path) -> list[Path]:
     return [each for each in found if each.is_file()]
 
 
+def _file_below(root: Path, path: Path) -> Path | None:
+    """The file that a path leads to; None where it leads out of the root, or to no file."""
+    try:
+        found = path.resolve()
+        return found if found.is_relative_to(root.resolve()) and found.is_file() else None
+    except (OSError, ValueError):  # too long, or with a null byte
+        return None
+
+
 def _read(file: Path, root: Path, seen: set[Path]) -> Iterator[tuple[str, str]]:
     """(package, specifier) of each that one file names.
 
@@ -215,8 +224,8 @@ def _read(file: Path, root: Path, seen: set[Path]) -> Iterator[tuple[str, str]]:
     text = data.decode("utf-8-sig", "replace")
     if file.suffix in (".txt", ".in"):
         for match in _INCLUDED.finditer(text):
-            other = (file.parent / match["path"]).resolve()
-            if other not in seen and other.is_relative_to(root.resolve()) and other.is_file():
+            other = _file_below(root, file.parent / match["path"])
+            if other is not None and other not in seen:
                 seen.add(other)
                 yield from _read(other, root, seen)
     if not _MENTIONS.search(text):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate import instrument
+from verifygate.base.json_lines import parsed
 from verifygate.process.subject import Completed, Subject
 
 PACKAGE = "verifygate_instruments"
@@ -118,10 +119,7 @@ def read_told(path: Path) -> tuple[dict[str, Any], ...]:
         lines = file.read(MAX_TOLD_BYTES).splitlines(keepends=True)
     told = []
     for line in lines:
-        try:
-            one = json.loads(line) if line.endswith(b"\n") else None
-        except (ValueError, RecursionError):
-            one = None  # the project can write there as well
+        one = parsed(line) if line.endswith(b"\n") else None  # the project can write there as well
         if isinstance(one, dict) and isinstance(one.get("event"), str):
             told.append(one)
     return tuple(told)

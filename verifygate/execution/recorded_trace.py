@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from verifygate.base.json_lines import parsed
 from verifygate.execution.recorded_shapes import is_event, is_fact
 
 MAX_BYTES = 256 * 1024 * 1024
@@ -255,9 +255,5 @@ class _Lines:
                 if not line.endswith(b"\n"):
                     return
                 self._offset += len(line)
-                try:
-                    value = json.loads(line)
-                except (ValueError, RecursionError):
-                    value = None
-                if isinstance(value, dict):
+                if isinstance(value := parsed(line), dict):
                     yield value

@@ -247,7 +247,7 @@ def _findings(
         rule, place = loaded.rule, match.place
         path, symbol, text = place.path, "", ""
         if isinstance(place, Location):
-            symbol = place.function.symbol
+            symbol = place.function.written_in.symbol
             text = " ".join(ast.unparse(place.node).split()) if isinstance(place.node, ast.expr | ast.stmt) else ""
         else:
             text = place.key

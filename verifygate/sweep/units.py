@@ -60,7 +60,12 @@ def read_list(file: Path, shown: str, seconds: float = SECONDS) -> tuple[Unit, .
         if name in units:
             raise UsageError(f"the unit `{name}` stands in the list twice", where=where, remedy="keep one of them")
         _refuse_unknown(entry.rules, where)
-        path = (file.resolve().parent / Path(entry.path).expanduser()).as_posix()
+        try:
+            path = (file.resolve().parent / Path(entry.path).expanduser()).as_posix()
+        except RuntimeError:  # `~somebody`
+            raise UsageError(
+                f"`{entry.path}` is in the home of nobody known here", where=where, remedy="write the path out"
+            ) from None
         units[name] = Unit(name, path, entry.commit, entry.rules, seconds)
     if not units:
         raise UsageError("the list has no unit", where=shown, remedy="write one folder or repository a line")

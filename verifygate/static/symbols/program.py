@@ -58,6 +58,12 @@ class Function:
     def name(self) -> str:
         return self.symbol.rpartition(".")[2]
 
+    @property
+    def written_in(self) -> Function:
+        """The function by name that this one stands in; itself, unless it is a lambda, whose symbol tells its line."""
+        inside = self.enclosing if self.name.startswith("<lambda") else None
+        return self if inside is None else inside.written_in
+
     @cached_property
     def parameters(self) -> list[ast.arg]:
         if isinstance(self.node, ast.Module):
