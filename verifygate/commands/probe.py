@@ -17,6 +17,7 @@ from verifygate.commands.progress import progress_line
 @click.option("--health", is_flag=True, help="In a few steps: underflow, headroom, a scale that suits, what moves.")
 @click.option("--shadow", is_flag=True, help="--health, and these steps again in float32: which module suffers.")
 @click.option("--numerics", is_flag=True, help="Watch more steps for the operation at which the numbers break.")
+@click.option("--compare-compile", is_flag=True, help="Compare what torch.compile makes of the model with the model.")
 @click.option("--show-output", is_flag=True, help="Show on stderr what the script writes, while it runs.")
 @click.option(
     "--format", "fmt", default="text", type=click.Choice(("text", "json", "html")), help="Output; html has pictures."
@@ -29,6 +30,7 @@ def probe(
     health: bool,
     shadow: bool,
     numerics: bool,
+    compare_compile: bool,
     show_output: bool,
     fmt: str,
     seconds: float,
@@ -58,6 +60,7 @@ def probe(
             capability=(int(major), int(minor)),
             look=Look(shadow) if health or shadow else None,
             numbers=numerics,
+            compare_compile=compare_compile,
             tell=_shown if show_output else None,
         )
     report = masked_model(report)

@@ -15,6 +15,7 @@ from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.base.lifeline import temporary_folder
 from verifygate.execution.audited_events import own_events
+from verifygate.execution.compiled import compiled
 from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.health import health
@@ -107,12 +108,14 @@ def probe(
     capability: tuple[int, int] = (8, 0),
     look: Look | None = None,
     numbers: bool = False,
+    compare_compile: bool = False,
     tell: Callable[[str], object] | None = None,
 ) -> ProbeReport:
     """Run the command in `folder` (where the user is) under the recorder; `tell` gets its output while it runs.
 
     `look`: what is looked at beside the protocol. `numbers`: whether to watch more steps than those after a skipped one
-    for the operation that makes an inf. Raises UsageError where it cannot start.
+    for the operation that makes an inf. `compare_compile`: whether to compare compiled graphs with eager
+    ones. Raises UsageError where it cannot start.
     """
     root = folder.resolve()
     named = command.script[0] != "-m" and not command.is_installed
@@ -123,6 +126,8 @@ def probe(
     instruments.append(("numerics", {"asked": numbers}))
     if look is not None:
         instruments.append(("health", {"values": True, "moves": True, "shadow": look.shadow}))
+    if compare_compile:
+        instruments.append(("compiled", {}))
     if emulate_cuda:
         instruments.insert(0, ("emulate_cuda", {"capability": capability}))
     with temporary_folder("probe") as private:
@@ -145,7 +150,12 @@ def probe(
         trace = read_run(Path(private, "written"))
         scrubber = Scrubber(root, Path(private))
     report = _report(words, launched, trace, scrubber, str(command.interpreter), emulate_cuda=emulate_cuda)
-    return report if look is None else report.model_copy(update={"health": health(launched.told)})
+    found: dict[str, object] = {}
+    if look is not None:
+        found["health"] = health(launched.told)
+    if compare_compile:
+        found["compiled"] = compiled(launched.told, scrubber.inside)
+    return report.model_copy(update=found)
 
 
 def _report(

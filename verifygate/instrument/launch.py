@@ -47,6 +47,7 @@ INSTRUMENTS = {
     "emulate_cuda": "cuda.emulation",
     "health": "health.install",
     "numerics": "numerics.install",
+    "compiled": "compiled.install",
     "injection": "oracle.fault_injection",
     "oracle": "oracle.perturbation",
     "resume": "oracle.resume_watch",

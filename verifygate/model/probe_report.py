@@ -7,6 +7,7 @@ from typing import Literal
 
 from verifygate.model.base import Model
 from verifygate.model.check import EvidenceClass
+from verifygate.model.compiled import CompiledReport
 from verifygate.model.finding import Finding
 from verifygate.model.health import HealthReport
 from verifygate.model.numerics import NumericsReport
@@ -45,6 +46,8 @@ class ProbeReport(Model):
     """Where the numbers of bad steps broke; None where no step had to be watched."""
     health: HealthReport | None = None
     """With `--health` and `--shadow`."""
+    compiled: CompiledReport | None = None
+    """With `--compare-compile`."""
 
     @property
     def exit_code(self) -> int:
