@@ -117,3 +117,40 @@ def test_a_change_that_takes_all_tests_away_blocks(repository: Any, capsys: pyte
     repository.commit()
     assert main(["run", "--stage", "execution", "--since", "main"]) == 1
     assert "the change took all tests away: 1 file, the first test_it.py" in capsys.readouterr().out
+
+
+HOOK = """\
+import os
+
+
+def pytest_collection_modifyitems(items):
+    if not os.environ.get("A_MACHINE_OF_OURS"):
+        items[:] = [item for item in items if item.name != "test_step"]
+"""
+SKIPPED = "import os\n\nimport pytest\n" + TESTS.replace(
+    "def test_step", "@pytest.mark.skipif('A_MACHINE_OF_OURS' not in os.environ, reason='elsewhere')\ndef test_step"
+)
+
+
+@pytest.mark.slow
+def test_what_a_hook_takes_away_and_ran_before_blocks(tested: Any) -> None:
+    """That the hook asks something of the machine says nothing: on this one the test ran at the base, and passed."""
+    tested.write("conftest.py", HOOK)
+    tested.commit()
+
+    assert main(RUN) == 1
+    assert "tests/test_train.py::test_step" in collected(tested)["actual"]
+    assert "it ran at" in collected(tested)["actual"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "text"), [("conftest.py", HOOK), ("tests/test_train.py", SKIPPED)])
+def test_what_never_ran_here_does_not_block(tested: Any, name: str, text: str) -> None:
+    tested.git("checkout", "-q", "main")
+    tested.write(name, text)
+    tested.commit()
+    tested.git("checkout", "-qB", "change")
+    tested.write("train.py", "import torch\n\nSTEP = 1  # a note\n")
+    tested.commit()
+
+    assert main(RUN) == 0

@@ -48,6 +48,8 @@ class Missing:
     """The file that takes it away."""
     hidden: bool = False
     """Whether it is so on every machine, by the project's own doing."""
+    ran: bool = False
+    """Whether it ran before the change that is judged, and passed."""
 
     @property
     def id(self) -> str:
@@ -105,6 +107,13 @@ class Suite:
                 if not (told and self.by_policy):
                     found.append(self._test_missing(path, test, deselected=told))
         return [*found, *self._emptied(judged), *self._skipped(judged)]
+
+    def tests_of(self, missing: Missing) -> tuple[str, ...]:
+        """The ids of the tests that a missing one, or a missing file, stands for."""
+        if missing.name:
+            return (missing.id.partition("[")[0],)
+        file = self.files.get(missing.path)
+        return tuple(f"{missing.path}::{test.name}" for test in file.tests) if file is not None else ()
 
     def _is_inherited(self, test: SourceTest, elsewhere: set[str]) -> bool:
         """Whether it runs under the name of a class that inherits its own."""

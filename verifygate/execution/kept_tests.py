@@ -6,7 +6,8 @@ do to the collection shows. Of a change (`--since`) the tests of its base are as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -27,15 +28,16 @@ REMEDY = (
 )
 
 
-def tests_collected(suite: Suite, account: Account, accepted: Iterable[str], since: str) -> Check:
+def tests_collected(suite: Suite, account: Account, accepted: Iterable[str], since: str, ran: Container[str]) -> Check:
     """The check. `accepted` are the patterns of tests that need not run.
 
-    With `since`, what was hidden before the change does not block, and what the change took away does.
+    With `since`, what was hidden before the change does not block, and what the change took away does: `ran` are tests
+    that are missing now and passed there.
     """
     patterns = tuple(accepted)
-    found = suite.missing(account.record, account.judged)
+    found = [_with_past(each, suite, ran, since) for each in suite.missing(account.record, account.judged)]
     missing = [each for each in found if not _is_accepted(each, patterns)]
-    blocking = [each for each in missing if each.hidden and not (since and _stood(each, suite, since))]
+    blocking = [each for each in missing if each.ran or (each.hidden and not (since and _stood(each, suite, since)))]
     lost = [each for each in _lost(suite, since) if not _is_accepted(each, patterns)] if since else []
     blocking += [each for each in lost if each.hidden]
     others = [each for each in [*missing, *lost] if each not in blocking]
@@ -56,6 +58,13 @@ def tests_collected(suite: Suite, account: Account, accepted: Iterable[str], sin
         evidence=tuple(_evidence([*blocking, *others])),
         remedy=REMEDY if blocking or others else "",
     )
+
+
+def _with_past(each: Missing, suite: Suite, ran: Container[str], since: str) -> Missing:
+    """A missing test that passed before the change is hidden by the change, whatever it is that hides it."""
+    if not any(test in ran for test in suite.tests_of(each)):
+        return each
+    return replace(each, why=f"{each.why}; it ran at {since[:12]}", ran=True)
 
 
 def _stood(each: Missing, suite: Suite, since: str) -> bool:

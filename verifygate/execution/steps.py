@@ -45,6 +45,8 @@ class Watched:
     ran: Check
     suite: Suite
     """The tests that stand in the source."""
+    lost: frozenset[str] = frozenset()
+    """Those that did not run here, and passed where the change began."""
 
     @property
     def scrubber(self) -> Scrubber:
@@ -133,7 +135,11 @@ def tell_the_tests(watched: Watched) -> Told:
         checks=(
             checks.tests_pass(account, watched.ran),
             tests_collected(
-                watched.suite, account, watched.context.settings.execution.uncollected, watched.context.since
+                watched.suite,
+                account,
+                watched.context.settings.execution.uncollected,
+                watched.context.since,
+                watched.lost,
             ),
             checks.required_tests(account, watched.context.settings.execution.required),
             checks.no_warnings(warnings, account),

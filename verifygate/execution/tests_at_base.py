@@ -73,6 +73,26 @@ def with_before(watched: Watched) -> Watched:
     return replace(watched, account=replace(account, judged=judged))
 
 
+def with_lost(watched: Watched) -> Watched:
+    """The run with those tests that it did not have, and that passed at the commit that the change began at.
+
+    What took them away may be anything: a hook that asks something about the machine, an option set by a conftest. So
+    the source is not asked why; they run in the tree of that commit, with what chooses tests there.
+    """
+    account, context = watched.account, watched.context
+    found = watched.suite.missing(account.record, account.judged) if context.since else []
+    lost = tuple(dict.fromkeys(test for each in found if not each.hidden for test in watched.suite.tests_of(each)))
+    if not lost:
+        return watched
+    context.progress(f"{counted(len(lost), 'test')} of the source did not run: did they at {context.since[:12]}?")
+    try:
+        with _at_base(watched) as there:
+            then = there.run(lost, "lost")
+    except (UsageError, UnknownError, OSError):
+        return watched  # they stay listed, and nothing is said of the past
+    return replace(watched, lost=frozenset(test for test in lost if then[test].outcome == "passed"))
+
+
 def with_emulated_before(watched: Watched, check: Check) -> Check:
     """The check on tests with CUDA emulated, and whether all that failed of them failed so before the change."""
     failed = [one for one in watched.emulated.tests if one.standing == "failed"]
@@ -135,14 +155,15 @@ class _There:
     def outcomes(self, tests: Sequence[str], *, emulated: bool = False) -> dict[str, Then]:
         """What became of each test. Raises UnknownError. What failed runs twice: chance excuses nothing."""
         name = "before-emulated" if emulated else "before"
-        found = self._run(tests, name, emulated)
+        found = self.run(tests, name, emulated=emulated)
         red = [test for test in tests if found[test].outcome in RED]
         if red and self.watched.context.settings.execution.retry:
-            again = self._run(red, f"{name}-again", emulated)
+            again = self.run(red, f"{name}-again", emulated=emulated)
             found |= {test: Then("flaky") for test in red if again[test].outcome not in RED}
         return found
 
-    def _run(self, tests: Sequence[str], name: str, emulated: bool) -> dict[str, Then]:
+    def run(self, tests: Sequence[str], name: str, *, emulated: bool = False) -> dict[str, Then]:
+        """What became of each test in one run, whose folder gets that name. Raises UnknownError."""
         context = self.watched.context
         old = {test: self._old(test) for test in tests}
         files = dict.fromkeys(each.partition("::")[0] for each in old.values())
@@ -206,6 +227,8 @@ def _outcome(test: str, found: Mapping[str, Then]) -> Then:
     """Of a test, or of its file as a whole. That its file could not be imported then says nothing about the test."""
     if test in found:
         return found[test]
+    if any(case.startswith(f"{test}[") and then.outcome == "passed" for case, then in found.items()):
+        return Then("passed")  # asked for without its parameters
     whole = found.get(test.partition("::")[0])
     if whole is None:
         return Then(ABSENT)

@@ -202,8 +202,8 @@ class Witness:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         if self._only:
-            wanted, files = frozenset(self._only), tuple(f"{name}::" for name in self._only)
-            items[:] = [item for item in items if item.nodeid in wanted or item.nodeid.startswith(files)]
+            wanted, above = frozenset(self._only), tuple(f"{name}{sign}" for name in self._only for sign in ("::", "["))
+            items[:] = [item for item in items if item.nodeid in wanted or item.nodeid.startswith(above)]
             kept = {item.nodeid for item in items}
             self._found = [found for found in self._found if found in kept]
 
