@@ -121,7 +121,8 @@ def test_each_iteration_of_a_loop_enters_a_function_in_a_frame_of_its_own(analys
     (call,) = (each for each in analysis.modules[0].body.calls if ast.unparse(each) == "target(each)")
     home = analysis.evaluator.root_frame(analysis.modules[0].body)
     (callee,) = analysis.evaluator.callees(call, home)
-    iterations = [home.with_variables({}, f"#{number}") for number in range(2)]
+    loop = analysis.modules[0].tree.body[-1]
+    iterations = [home.in_iteration(loop, number, {}) for number in range(2)]
 
     assert len({analysis.evaluator.enter(callee, call, each) for each in (home, *iterations)}) == 3
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from verifygate.static.analysis import Analysis
+from verifygate.static.values import evaluator
 from verifygate.static.values.domain import (
     UNKNOWN,
     ClassValue,
@@ -217,3 +218,49 @@ def test_a_call_binds(text: str, analysed: Callable[[str], Analysis]) -> None:
     entered = analysis.evaluator.enter(callee, call, home)
     assert entered is not None
     assert {name: ast.unparse(bound.expr) for name, bound in entered.arguments.items()} == CALLS[text]
+
+
+CIRCLES = {
+    "an element that a comprehension makes": """
+def main(model, prompts):
+    for _ in range(2):
+        if prompts:
+            x = model
+        else:
+            parts = [encode(each, x) for each in ("a", "b")]
+            x = parts[0]
+        use(x)
+
+
+def encode(text, given):
+    return given
+""",
+    "an element that a loop puts in": """
+def main(model, prompts):
+    for _ in range(2):
+        parts = []
+        for each in ("a", "b"):
+            parts.append(encode(each, x))
+        x = parts[0] if prompts else model
+        use(x)
+
+
+def encode(text, given):
+    return given
+""",
+}
+
+
+@pytest.mark.parametrize("source", CIRCLES.values(), ids=CIRCLES)
+def test_names_that_are_bound_in_circles_end_without_any_limit(
+    source: str, analysed: Callable[[str], Analysis], monkeypatch: pytest.MonkeyPatch
+):
+    """An iteration of a loop has one frame, whoever enters it: so evaluation comes back to where it was, and sees it."""
+    monkeypatch.setattr(evaluator, "MAX_STEPS", 10**9)
+    monkeypatch.setattr(evaluator, "MAX_DEPTH", 10**9)
+    analysis = analysed(source)
+    (module,) = analysis.modules
+    main = module.functions["main"]
+    (call,) = (each for each in main.calls if ast.unparse(each.func) == "use")
+
+    assert UNKNOWN in analysis.evaluator.values(call.args[0], analysis.evaluator.root_frame(main))

@@ -25,7 +25,7 @@ def explicit_iterations(loop: ast.For | ast.AsyncFor, frame: Frame, roles: Roles
         return []
     if any(_act([row[name] for row in rows], roles) for name in rows[0]):
         return rows
-    first = frame.with_variables(rows[0])
+    first = frame.in_iteration(loop, 0, rows[0])
     selected = (each for key, each in _selected(loop) if _is_constant(key, first, roles))
     return rows if any(_act([Bound(each, first)], roles) for each in selected) else []
 

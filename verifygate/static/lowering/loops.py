@@ -93,9 +93,9 @@ def _lower_unrolled(node: _For | ast.While, iterations: list[Row], here: Activat
         if not any(iterations):
             assign(node.target, None, node, here)
     with builder.loop(), here.inside(loop):
-        for variables in iterations:
+        for number, variables in enumerate(iterations):
             inside = Activation(
-                here.frame.with_variables(variables),
+                here.frame.in_iteration(node, number, variables),
                 here.context,
                 here.returns,
                 here.loops,

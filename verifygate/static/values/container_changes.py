@@ -191,7 +191,7 @@ class Changes:
                     return None
                 found: Contents | None = held
                 for number, row in enumerate(rows):
-                    inside = frame.with_variables(row, f" {statement.lineno}#{number}")
+                    inside = frame.in_iteration(statement, number, row, f" {statement.lineno}#{number}")
                     found = self._after(found, body, name, inside) if found is not None else None
                 return found
         return None

@@ -127,7 +127,7 @@ class Containers:
         keyed = isinstance(expr, ast.DictComp)
         found: Contents | None = Contents((), () if keyed else None)
         for number, row in enumerate(rows or ()):
-            inside = frame.with_variables(row, f" {expr.lineno}:{expr.col_offset}#{number}")
+            inside = frame.in_iteration(expr, number, row, f" {expr.lineno}:{expr.col_offset}#{number}")
             truths = {self._evaluator.truth(condition, inside) for condition in loop.ifs}
             if None in truths:
                 return None

@@ -112,6 +112,7 @@ Value = (
 )
 UNKNOWN = Unknown()
 Values = tuple[Value, ...]
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 READ = ast.Call(func=ast.Name("property", ast.Load()), args=[], keywords=[])
 """Stands for the call that reading a property makes."""
 
@@ -169,11 +170,25 @@ class Frame:
     """Allocation site in this frame, and its constructor -> the frame of the constructor as entered from there."""
     callee_frames: dict[Hashable, Frame] = field(default_factory=dict)
     """A call in this frame, and what it runs -> the frame in which that runs."""
+    loop: ast.AST | None = None
+    """The loop, or the comprehension, of which this frame is one iteration."""
+    around: Frame | None = None
+    """The frame around that loop."""
+    iterations: dict[Hashable, Frame] = field(default_factory=dict)
+    """A loop in this frame, and the number of an iteration -> the frame of that iteration."""
 
     @property
     def after_loops(self) -> Frame:
         """The frame as a function sees it that runs later: no loop of it is in an iteration that is known."""
-        return self._fresh({}, "") if self.fixed else self
+        frame = self
+        while frame.around is not None:
+            frame = frame.around
+        return frame
+
+    @property
+    def outer(self) -> Frame | None:
+        """The frame around a comprehension, to which all names belong that it does not bind; None in any other."""
+        return self.around if isinstance(self.loop, _COMPREHENSIONS) else None
 
     @property
     def depth(self) -> int:
@@ -181,21 +196,31 @@ class Frame:
 
     def forget(self) -> None:
         """Let go of what is known: values hold frames, and those what they know."""
-        self.memo.clear()
-        self.callees.clear()
-        self.contents.clear()
-        self.constructed.clear()
-        self.callee_frames.clear()
+        for each in self.iterations.values():
+            each.forget()
+        for known in (self.memo, self.callees, self.contents, self.constructed, self.callee_frames, self.iterations):
+            known.clear()
 
-    def with_variables(self, variables: Mapping[str | ast.expr, Bound], iteration: str = "") -> Frame:
-        """The frame in one iteration of a loop, or of a comprehension."""
-        return self._fresh({**self.fixed, **variables}, self.iteration + iteration)
+    def in_iteration(
+        self, loop: ast.AST, number: int, variables: Mapping[str | ast.expr, Bound], label: str = ""
+    ) -> Frame:
+        """The frame in one iteration of a loop or of a comprehension: there is one, so that circles close.
 
-    def _fresh(self, fixed: dict[str | ast.expr, Bound], iteration: str) -> Frame:
-        """The frame with other loop variables, and nothing known yet."""
-        fresh = replace(self, fixed=fixed, iteration=iteration)
-        fresh.memo, fresh.callees, fresh.contents, fresh.constructed, fresh.callee_frames = {}, {}, {}, {}, {}
-        return fresh
+        A loop is in one iteration at a time: seen from another iteration of it, or from a loop inside it, the frame is
+        the same as seen from around it.
+        """
+        around, each = self, self
+        while each.around is not None:
+            if each.loop is loop:
+                around = each.around
+            each = each.around
+        if (frame := around.iterations.get(key := (loop, number, label))) is None:
+            fixed = {**around.fixed, **variables}
+            frame = replace(around, fixed=fixed, iteration=around.iteration + label, loop=loop, around=around)
+            frame.memo, frame.callees, frame.contents = {}, {}, {}
+            frame.constructed, frame.callee_frames, frame.iterations = {}, {}, {}
+            around.iterations[key] = frame
+        return frame
 
     def entered(self, function: Function) -> bool:
         """Whether the function is already being walked, here or in a caller."""

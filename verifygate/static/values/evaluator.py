@@ -54,8 +54,10 @@ from verifygate.static.values.sources import Sources
 from verifygate.static.values.subscripts import Subscripts
 from verifygate.static.values.super_lookup import SuperLookup, merged
 
-MAX_DEPTH = 24
-MAX_STEPS = 200
+MAX_CALLS = 24
+"""Calls that lead into one another."""
+MAX_DEPTH = 80
+MAX_STEPS = 5_000
 """Expressions looked at to answer one question; names bound to one another in circles have no end otherwise."""
 
 _NOTHING_KNOWN: Values = (UNKNOWN,)
@@ -212,6 +214,8 @@ class Evaluator:
         while here is not None:
             if here.fixed and (bound := here.fixed.get(name)):
                 return [Binding("value", bound.expr, bound.expr)], bound.frame
+            while here.outer is not None:
+                here = here.outer
             scope: Scope = here.function.scope
             if name in scope.names and name not in scope.outer:
                 return scope.names[name], here
@@ -411,7 +415,7 @@ class Evaluator:
 
     def entered_anew(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
         """A frame of its own for the function as this call enters it; None where it is being walked already."""
-        if frame.entered(callee.function) or frame.depth > MAX_DEPTH:
+        if frame.entered(callee.function) or frame.depth > MAX_CALLS:
             return None
         return entered_by(callee, call, frame, self)
 
