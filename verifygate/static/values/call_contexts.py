@@ -49,14 +49,14 @@ class CallContexts:
         if function in self._known:
             return self._known[function]
         found: list[Frame] = []
-        cuts = self._evaluator.cuts
+        gaps = self._evaluator.demand.gaps
         made = function.owner if function.name == "__init__" else None
         for name in self._constructors.names(made) if made is not None else (function.name,):
             sites = self._sites.get(name, _Sites())
             for number, (call, caller) in sites.of(function):
                 if made is None or name != "__init__" or self._constructors.may_be_above(made, caller):
                     found += self._entered(function, number, call, caller, sites)
-        if self._evaluator.cuts == cuts:  # else inside a cycle: asked from elsewhere there may be more
+        if self._evaluator.demand.gaps == gaps:  # else inside a cycle: asked from elsewhere there may be more
             self._known[function] = found
         return found
 

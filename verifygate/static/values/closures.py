@@ -19,18 +19,13 @@ if TYPE_CHECKING:
 
 _EVENTS = torch_names.EVENT_WORDS | torch_names.SCALER_METHODS
 _MAX_ALIASES = 8
-_MAX_NESTED = 1
-"""How many calls are asked at once: what a factory returns may be made by a call under another name again."""
-_MAX_SOURCES = 300
-"""How many expressions are looked at for one call."""
+_Seen = set[tuple[ast.expr, Frame]]
 
 
 class Closures:
     def __init__(self, evaluator: Evaluation) -> None:
         self._evaluator = evaluator
         self._functions: dict[Hashable, Function] = {}
-        self._busy: set[tuple[ast.expr, int]] = set()
-        self._looked_at = 0
 
     def of_lambda(self, expr: ast.Lambda, frame: Frame) -> FunctionValue:
         """The function that a lambda makes, with the variables of the function that it stands in."""
@@ -53,9 +48,7 @@ class Closures:
 
     def is_method(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether an expression is the method of a tool, perhaps with arguments bound."""
-        if not self._busy:
-            self._looked_at = 0
-        return any(True for _ in self._methods(expr, frame, _MAX_ALIASES))
+        return any(True for _ in self._methods(expr, frame, set(), _MAX_ALIASES))
 
     def _function(self, key: Hashable, at: ast.expr, takes: ast.arguments, gives: ast.expr, frame: Frame) -> Function:
         if (known := self._functions.get(key)) is None:
@@ -69,19 +62,13 @@ class Closures:
 
     def _all_methods(self, func: ast.expr, frame: Frame) -> list[tuple[ast.Call, Frame]]:
         """The methods of tools that a call runs under another name: what is not known of it."""
-        key = (func, id(frame))
         if isinstance(func, ast.Attribute) and not self._is_field(func, frame):
             return []
-        if key in self._busy or len(self._busy) > _MAX_NESTED or UNKNOWN not in self._evaluator.values(func, frame):
+        if UNKNOWN not in self._evaluator.values(func, frame):
             return []
-        if not self._busy:
-            self._looked_at = 0
-        self._busy.add(key)
-        try:
-            sources = [Bound(func, frame)] if isinstance(func, ast.Call) else self._evaluator.sources(func, frame)
-            return [found for each in sources for found in self._methods(each.expr, each.frame, _MAX_ALIASES)]
-        finally:
-            self._busy.discard(key)
+        sources = [Bound(func, frame)] if isinstance(func, ast.Call) else self._evaluator.sources(func, frame)
+        seen: _Seen = set()
+        return [found for each in sources for found in self._methods(each.expr, each.frame, seen, _MAX_ALIASES)]
 
     def _is_field(self, func: ast.Attribute, frame: Frame) -> bool:
         """Whether an attribute is one that an object of the project, or a namespace, was given."""
@@ -90,22 +77,25 @@ class Closures:
         values = self._evaluator.values(func.value, frame)
         return any(isinstance(value, Object) or given_field(value, func.attr) is not None for value in values)
 
-    def _methods(self, expr: ast.expr, frame: Frame, aliases: int) -> Iterator[tuple[ast.Call, Frame]]:
-        """Calls of the methods of tools that an expression may be, with the arguments that are bound already."""
-        self._looked_at += 1
-        if aliases == 0 or self._looked_at > _MAX_SOURCES:
+    def _methods(self, expr: ast.expr, frame: Frame, seen: _Seen, aliases: int) -> Iterator[tuple[ast.Call, Frame]]:
+        """Calls of the methods of tools that an expression may be, with the arguments that are bound already.
+
+        What was `seen` was looked at for the same call before.
+        """
+        if aliases == 0 or (expr, frame) in seen:
             return
+        seen.add((expr, frame))
         match expr:
             case ast.Attribute() if expr.attr in _EVENTS:
                 yield ast.copy_location(ast.Call(expr, [], []), expr), frame
             case ast.Call(args=[first, *rest]) if self._is_partial(expr, frame):
-                for inner, home in self._methods(first, frame, aliases - 1):
+                for inner, home in self._methods(first, frame, seen, aliases - 1):
                     if home is frame or not rest:
                         bound = ast.Call(inner.func, [*inner.args, *rest], [*inner.keywords, *expr.keywords])
                         yield ast.copy_location(bound, expr), home
             case _:
                 for given in self._evaluator.sources(expr, frame):
-                    yield from self._methods(given.expr, given.frame, aliases - 1)
+                    yield from self._methods(given.expr, given.frame, seen, aliases - 1)
 
     def _is_partial(self, call: ast.Call, frame: Frame) -> bool:
         return self._evaluator.values(call.func, frame) == (ExternalName("functools.partial"),)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from verifygate.static.values.container_changes import Changes
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 MOST = 32
 """Elements; of a container that holds more, nobody wrote each one down."""
-_MAX_NESTED = 8
 _COPIES = frozenset({"builtins.list", "builtins.tuple", "builtins.iter", "builtins.set", "collections.deque"})
 _DICTS = frozenset({"builtins.dict", "collections.OrderedDict"})
 _COMPREHENSION = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -30,34 +30,22 @@ class Containers:
     def __init__(self, evaluator: Evaluation) -> None:
         self._evaluator = evaluator
         self._changes = Changes(evaluator)
-        self._busy: set[tuple[ast.expr, int]] = set()
 
     def of(self, expr: ast.expr, frame: Frame) -> Contents | None:
         """What a container holds; None where that is not known."""
-        if expr in frame.contents:
-            return frame.contents[expr]
-        key = (expr, id(frame))
-        if key in self._busy or len(self._busy) > _MAX_NESTED:
-            return None
-        self._busy.add(key)
-        cuts = self._evaluator.cuts
-        try:
-            found = self._of(expr, frame)
-        finally:
-            self._busy.discard(key)
-        if found is not None and len(found.elements) > MOST:
-            found = None
-        if found is not None or (self._evaluator.cuts == cuts and not self._busy):
-            frame.contents[expr] = found
-        return found
+        about = ("contents", id(frame))
+        return self._evaluator.demand.kept(frame.contents, expr, about, partial(self._found, expr, frame), None)
+
+    def _found(self, expr: ast.expr, frame: Frame) -> Contents | None:
+        found = self._of(expr, frame)
+        return found if found is None or len(found.elements) <= MOST else None
 
     def at(self, holder: ast.expr, key: object, frame: Frame) -> Bound | None:
         """The element of a container with a key, or at an index; stores under other keys do not matter to it."""
         found = self.of(holder, frame)
-        if found is None and (slot := (holder, id(frame))) not in self._busy and len(self._busy) <= _MAX_NESTED:
-            self._busy.add(slot)
-            found = self._changes.of(holder, frame, key=key)
-            self._busy.discard(slot)
+        if found is None:
+            look = partial(self._changes.of, holder, frame, key=key)
+            found, _ = self._evaluator.demand.answer((holder, id(frame), "element"), look, None)
         return found.at(key) if found is not None else None
 
     def before(self, source: ast.expr, frame: Frame, taken_by: ast.Call) -> Contents | None:

@@ -9,6 +9,7 @@ from typing import Protocol
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.values.contents import Row
+from verifygate.static.values.demand import Demand
 from verifygate.static.values.domain import (
     Bound,
     Contents,
@@ -42,8 +43,7 @@ class Evaluation(Protocol):
     @property
     def containers(self) -> ContainerContents: ...
 
-    cuts: int
-    """Number of depth cut-offs so far: an UNKNOWN that one of them caused must not be cached."""
+    demand: Demand
 
     def values(self, expr: ast.expr, frame: Frame) -> Values: ...
 

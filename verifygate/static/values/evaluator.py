@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Sequence
+from functools import partial
 
 from verifygate.static.symbols.generators import handed_back
 from verifygate.static.symbols.program import Class, Function, Module, Program
@@ -16,6 +17,7 @@ from verifygate.static.symbols.star_imports import StarImports
 from verifygate.static.values.call_binding import entered_by, partially
 from verifygate.static.values.closures import Closures
 from verifygate.static.values.containers import Containers
+from verifygate.static.values.demand import Demand
 from verifygate.static.values.domain import (
     READ,
     UNKNOWN,
@@ -56,9 +58,6 @@ from verifygate.static.values.super_lookup import SuperLookup, merged
 
 MAX_CALLS = 24
 """Calls that lead into one another."""
-MAX_DEPTH = 80
-MAX_STEPS = 5_000
-"""Expressions looked at to answer one question; names bound to one another in circles have no end otherwise."""
 
 _NOTHING_KNOWN: Values = (UNKNOWN,)
 _GIVE_THE_MODULE = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "double", "requires_grad_"})
@@ -79,13 +78,7 @@ class Evaluator:
         self.heirs_frame = self._frames.of_method
         self.defining_frame = self._frames.of_constructor
         self.counterpart = self._frames.counterpart
-        self._busy: dict[tuple[Hashable, int], int] = {}
-        """Expressions and frames that are being evaluated -> how deep."""
-        self._rests_on = MAX_DEPTH
-        """The outermost of them that an answer was cut short at."""
-        self._importing: set[tuple[str, str]] = set()
-        self._steps = self.cuts = 0
-        """How often an answer was cut short: an unknown that comes of it is none for good."""
+        self.demand = Demand()
         self._bases: dict[Class, tuple[Class, ...]] = {}
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), StarImports(program)
         self.sets_by_name = self._overrides.sets_by_name
@@ -108,31 +101,12 @@ class Evaluator:
         known = frame.memo.get(what)
         if known is not None:
             return known
-        key, depth = (what, id(frame)), len(self._busy)
-        if not depth:
-            self._steps = 0
-        self._steps += 1
-        if key in self._busy or depth > MAX_DEPTH or self._steps > MAX_STEPS:
-            self.cuts += 1
-            self._rests_on = min(self._rests_on, self._busy.get(key, -1))
-            return _NOTHING_KNOWN
-        self._busy[key] = depth
-        cuts, before = self.cuts, self._rests_on
-        self._rests_on = MAX_DEPTH
-        try:
-            found = self._evaluate(expr, frame)
-        finally:
-            del self._busy[key]
+        return self.demand.kept(frame.memo, what, id(frame), partial(self._found, expr, frame), _NOTHING_KNOWN)
+
+    def _found(self, expr: ast.expr, frame: Frame) -> Values:
+        found = self._evaluate(expr, frame)
         only = (_NOTHING_KNOWN if found[0] is UNKNOWN else tuple(found)) if len(found) == 1 else ()
-        result = only or distinct(found) or _NOTHING_KNOWN
-        whole = self._rests_on >= depth or not depth
-        if whole or UNKNOWN not in result:
-            frame.memo[what] = result  # an unknown inside a cycle may be known when asked from elsewhere
-        if whole:
-            self.cuts, self._rests_on = cuts, before
-        else:
-            self._rests_on = min(self._rests_on, before)
-        return result
+        return only or distinct(found) or _NOTHING_KNOWN
 
     def _evaluate(self, expr: ast.expr, frame: Frame) -> Sequence[Value]:
         kind = expr.__class__
@@ -275,13 +249,9 @@ class Evaluator:
         submodule = self.program.imported(f"{dotted}.{name}" if dotted else name, importer, level)
         if inside is None:  # a folder without `__init__.py` is a package, too
             return [ModuleValue(submodule) if submodule else UNKNOWN if level else ExternalName(f"{dotted}.{name}")]
-        key = (inside.path, name)
-        if self._stars.binder(name, inside) and key not in self._importing:
-            self._importing.add(key)  # a name may be handed on in a circle, or a file import its own namesake
-            try:
-                return self._name(name, self.module_frame(inside))
-            finally:
-                self._importing.discard(key)
+        if self._stars.binder(name, inside):  # a name may be handed on in a circle, or a file import its own namesake
+            question, found = ("import", inside.path, name), partial(self._name, name, self.module_frame(inside))
+            return self.demand.answer(question, found, _NOTHING_KNOWN)[0]
         return [ModuleValue(submodule) if submodule is not None else UNKNOWN]
 
     # -- attributes, items, calls ------------------------------------------------------------------------------
@@ -342,12 +312,14 @@ class Evaluator:
 
     def linearised(self, made: Class) -> tuple[Class, ...]:
         """The class and the project's classes it derives from, in method resolution order."""
-        if made not in self._bases:
-            self._bases[made] = (made,)  # a class that derives from itself ends here
-            given = [value for base in made.node.bases for value in self.values(base, self.module_frame(made.module))]
-            bases = [value.made for value in given if isinstance(value, ClassValue) and value.made is not made]
-            self._bases[made] = (made, *merged([*map(self.linearised, bases), bases]))
-        return self._bases[made]
+        if (known := self._bases.get(made)) is not None:
+            return known
+        return self.demand.kept(self._bases, made, "bases", partial(self._linearised, made), (made,))
+
+    def _linearised(self, made: Class) -> tuple[Class, ...]:
+        given = [value for base in made.node.bases for value in self.values(base, self.module_frame(made.module))]
+        bases = [value.made for value in given if isinstance(value, ClassValue) and value.made is not made]
+        return (made, *merged([*map(self.linearised, bases), bases]))
 
     def below(self, made: Class) -> list[Class]:
         """The class, and the project's classes that derive from it."""
@@ -408,8 +380,8 @@ class Evaluator:
         key = (call, callee.function, this, callee.home, callee.partials)
         if (known := frame.callee_frames.get(key)) is not None:
             return known
-        cuts = self.cuts
-        if (entered := self.entered_anew(callee, call, frame)) is not None and self.cuts == cuts:
+        gaps = self.demand.gaps
+        if (entered := self.entered_anew(callee, call, frame)) is not None and self.demand.gaps == gaps:
             frame.callee_frames[key] = entered
         return entered
 
@@ -421,10 +393,11 @@ class Evaluator:
 
     def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
         """The project's functions that a call may run: a function, a method, a class's `__init__`, or `__call__`."""
-        if (known := frame.callees.get(call)) is not None:
-            return known
+        about = ("callees", id(frame))
+        return self.demand.kept(frame.callees, call, about, partial(self._callees, call, frame), ())
+
+    def _callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
         found: dict[Hashable, FunctionValue] = {}
-        cuts = self.cuts
         for value in self.values(call.func, frame):
             match value:
                 case FunctionValue():
@@ -439,10 +412,7 @@ class Evaluator:
                             self._add_method(found, model.made, Bound(made.args[0], home), "__call__", "forward")
         if call.func.__class__ is not ast.Attribute or not found:
             found |= {(value.function,): value for value in self._closures.of_methods(call, frame)}
-        callees = tuple(found.values())
-        if not self._busy or self.cuts == cuts:  # cut short inside a cycle, there may be more to it
-            frame.callees[call] = callees
-        return callees
+        return tuple(found.values())
 
     def _add_method(self, found: dict[Hashable, FunctionValue], made: Class, receiver: Bound, *names: str) -> None:
         """Add the method of the first of these names that the class has."""
