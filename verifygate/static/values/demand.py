@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 MAX_DEPTH = 80
-MAX_STEPS = 5_000
+MAX_STEPS = 20_000
 """Questions that one question leads to. Both are far from what programs need, and end a search that grows too large."""
 
 T = TypeVar("T")

@@ -60,6 +60,7 @@ MAX_CALLS = 24
 """Calls that lead into one another."""
 
 _NOTHING_KNOWN: Values = (UNKNOWN,)
+_UNANSWERED: Sequence[Value] = _NOTHING_KNOWN
 _GIVE_THE_MODULE = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "double", "requires_grad_"})
 """Methods of a module that return it."""
 
@@ -250,8 +251,8 @@ class Evaluator:
         if inside is None:  # a folder without `__init__.py` is a package, too
             return [ModuleValue(submodule) if submodule else UNKNOWN if level else ExternalName(f"{dotted}.{name}")]
         if self._stars.binder(name, inside):  # a name may be handed on in a circle, or a file import its own namesake
-            question, found = ("import", inside.path, name), partial(self._name, name, self.module_frame(inside))
-            return self.demand.answer(question, found, _NOTHING_KNOWN)[0]
+            find = partial(self._name, name, self.module_frame(inside))
+            return self.demand.answer(("import", inside.path, name), find, _UNANSWERED)[0]
         return [ModuleValue(submodule) if submodule is not None else UNKNOWN]
 
     # -- attributes, items, calls ------------------------------------------------------------------------------
