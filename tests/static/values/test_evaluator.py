@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from verifygate.static.analysis import Analysis
-from verifygate.static.values import evaluator
+from verifygate.static.values import demand
 from verifygate.static.values.domain import (
     UNKNOWN,
     ClassValue,
@@ -256,8 +256,8 @@ def test_names_that_are_bound_in_circles_end_without_any_limit(
     source: str, analysed: Callable[[str], Analysis], monkeypatch: pytest.MonkeyPatch
 ):
     """An iteration of a loop has one frame, whoever enters it: so evaluation comes back to where it was, and sees it."""
-    monkeypatch.setattr(evaluator, "MAX_STEPS", 10**9)
-    monkeypatch.setattr(evaluator, "MAX_DEPTH", 10**9)
+    monkeypatch.setattr(demand, "MAX_STEPS", 10**9)
+    monkeypatch.setattr(demand, "MAX_DEPTH", 10**9)
     analysis = analysed(source)
     (module,) = analysis.modules
     main = module.functions["main"]
