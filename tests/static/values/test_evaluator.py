@@ -255,7 +255,7 @@ def encode(text, given):
 def test_names_that_are_bound_in_circles_end_without_any_limit(
     source: str, analysed: Callable[[str], Analysis], monkeypatch: pytest.MonkeyPatch
 ):
-    """An iteration of a loop has one frame, whoever enters it: so evaluation comes back to where it was, and sees it."""
+    """An iteration has one frame, whoever enters it: evaluation comes back to where it was, and sees that it does."""
     monkeypatch.setattr(demand, "MAX_STEPS", 10**9)
     monkeypatch.setattr(demand, "MAX_DEPTH", 10**9)
     analysis = analysed(source)
