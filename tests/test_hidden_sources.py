@@ -197,6 +197,12 @@ def test_a_notebook_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert file.read_text() == before
 
 
+@pytest.mark.parametrize("magic", ["%%python", "%%script python3", "%%writefile train.py", "%%writefile -a train.py"])
+def test_a_cell_that_is_a_program_of_its_own_is_read(tmp_path: Path, magic: str) -> None:
+    write(tmp_path, "train.ipynb", notebook(f"{magic}\n{FAULTY}"))
+    assert found_in(audit(tmp_path)).message.startswith("cell 1, line 9: ")
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -206,6 +212,7 @@ def test_a_notebook_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("{", None),
         (notebook("this is no Python", "import torch"), None),
         (notebook(FAULTY, language="R"), None),
+        (notebook("%%writefile notes.txt\namp is fp16=1, and no Python\n"), None),
         (notebook("%%bash\npython train.py --fp16=1\n"), None),
         (notebook("!accelerate launch train.py \\\n  --mixed_precision=fp16 \\\n  --fp16=1\nvalue = 1\n"), None),
     ],

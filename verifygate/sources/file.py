@@ -41,6 +41,14 @@ _IMPORT = re.compile(
 )
 
 
+def is_encodable(path: str) -> bool:
+    """Whether a file's name is valid Unicode: on most systems it may be any bytes, and reports cannot hold those."""
+    try:
+        return path.isascii() or bool(path.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 class SourceUnreadableError(Exception):
     """The file's bytes are not Python source text; the message says why in one line."""
 
