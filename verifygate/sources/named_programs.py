@@ -20,8 +20,8 @@ from pathlib import Path, PurePosixPath
 from verifygate.base.records import record
 from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, SourceFile
 
-RUNS = (b"exec(", b"run_path", b"FileLoader", b"spec_from_file_location")
-"""What runs the text of a file, whatever its name is."""
+RUNS = (b"exec(", b"run_path", b"importlib")
+"""What runs the text of a file, whatever its name is; a loader is made by `importlib`."""
 OPENS = (b"sys.path", b"addsitedir", b"zipimport")
 """What lets Python import from a folder or an archive."""
 SETTINGS = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
@@ -32,10 +32,10 @@ OUTPUTS = frozenset({"build", "dist", "node_modules", "__pypackages__"})
 """Folders that a walk leaves out, and that a module's name may lead through."""
 MOST_FILES = 2_000
 """Files of one folder or archive that are looked at."""
-_STRING = re.compile(rb"""(["'])([^"'\s*?<>|:;,(){}=]{1,200})\1""")
-_IMPORTED = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\w+))?", re.MULTILINE)
-_PYTHONPATH = re.compile(rb"^\s*pythonpath\s*=(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
-_WORD = re.compile(rb"[^\s\"'\[\],]+")
+_STRING = rb"""(["'])([^"'\s*?<>|:;,(){}=]{1,200})\1"""
+_IMPORTED = rb"(?m)^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\w+))?"
+_PYTHONPATH = rb"(?m)^\s*pythonpath\s*=(.*(?:\n[ \t]+.*)*)"
+_WORD = rb"[^\s\"'\[\],]+"
 _REASON = "is a program that {} names, and lies where none is read: move it, or name it in `[project] sources`"
 
 
@@ -79,9 +79,9 @@ def _names_of_source(file: SourceFile, outputs: Iterable[str]) -> Names:
     data = file.data
     opens = any(word in data for word in OPENS)
     runs = not file.is_test and any(word in data for word in RUNS)  # tests run samples of all kinds
-    parts = _parts(found[2] for found in _STRING.finditer(data)) if opens or runs else set()
+    parts = _parts(found[2] for found in re.finditer(_STRING, data)) if opens or runs else set()
     if any(name.encode() in data for name in outputs):
-        for found in _IMPORTED.finditer(data):
+        for found in re.finditer(_IMPORTED, data):
             modules = _parts(b".".join(filter(None, found.groups())).split(b"."))
             if not modules.isdisjoint(outputs):
                 parts |= modules | {f"{name}.py" for name in modules} | {"__init__.py"}
@@ -93,7 +93,9 @@ def _names_of_setting(file: Path) -> Names:
         data = file.read_bytes()
     except OSError:
         data = b""
-    words = (word for found in _PYTHONPATH.finditer(data) for word in _WORD.findall(found[1]))
+    if b"pythonpath" not in data:
+        return Names(parts=frozenset(), opens=False, runs=False)
+    words = (word for found in re.finditer(_PYTHONPATH, data) for word in re.findall(_WORD, found[1]))
     return Names(parts=frozenset(_parts(words)), opens=True, runs=False)
 
 
