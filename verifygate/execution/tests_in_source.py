@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from verifygate.execution.asserts_in_source import asserts_that_can_fail, dotted
+
 KNOWN_DECORATORS = (
     "pytest.mark.",
     "mark.",
@@ -29,7 +31,6 @@ KNOWN_DECORATORS = (
     "pytest_asyncio.",
 )
 """Beginnings of decorators that leave a test a test."""
-RAISING = ("pytest.raises", "raises", "pytest.warns", "pytest.fail")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class SourceTest:
     """As in pytest's id behind the file: `TestStep::test_scales`."""
     line: int
     asserts: int
-    """Assert statements that can fail, and calls that assert (`assert_close`, `self.assertEqual`, `pytest.raises`)."""
+    """Assert statements and calls that assert, as far as they can fail."""
     shape: str
     """A digest of its body: a test that was only moved or renamed keeps it."""
     sure: bool = True
@@ -85,7 +86,7 @@ def read_tests(path: str, data: bytes) -> SourceTests | None:
         path,
         tuple(tests.values()),
         frozenset(_imports(tree)),
-        frozenset(_dotted(base).rpartition(".")[2] for node in classes for base in node.bases),
+        frozenset(dotted(base).rpartition(".")[2] for node in classes for base in node.bases),
         data.decode("utf-8", "replace"),
     )
 
@@ -97,13 +98,13 @@ def _of_body(
         if isinstance(node, ast.ClassDef):
             yield from _of_class(node, prefix, off, empty)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-            decorators = [_dotted(each) for each in node.decorator_list]
+            decorators = [dotted(each) for each in node.decorator_list]
             if any(name.endswith("fixture") for name in decorators):
                 continue
             yield SourceTest(
                 prefix + node.name,
                 node.lineno,
-                sum(map(_asserts, ast.walk(node))),
+                asserts_that_can_fail(node),
                 _shape(node),
                 all(name.startswith(KNOWN_DECORATORS) for name in decorators),
                 off or (f"`{node.name}` is deleted or bound again" if node.name in taken else ""),
@@ -112,7 +113,7 @@ def _of_body(
 
 
 def _of_class(node: ast.ClassDef, prefix: str, off: str, empty: frozenset[str]) -> Iterator[SourceTest]:
-    bases = [_dotted(base).rpartition(".")[2] for base in node.bases]
+    bases = [dotted(base).rpartition(".")[2] for base in node.bases]
     of_unittest = any(base.endswith("TestCase") for base in bases)
     if not (of_unittest or node.name.startswith("Test")):
         return
@@ -168,20 +169,11 @@ def _is_empty(node: ast.expr, empty: frozenset[str]) -> bool:
 
 def _emptied(node: ast.FunctionDef | ast.AsyncFunctionDef, empty: frozenset[str]) -> str:
     for each in node.decorator_list:
-        if isinstance(each, ast.Call) and _dotted(each).endswith("mark.parametrize"):
+        if isinstance(each, ast.Call) and dotted(each).endswith("mark.parametrize"):
             values = [*each.args[1:2], *(word.value for word in each.keywords if word.arg == "argvalues")]
             if values and _is_empty(values[0], empty):
                 return ast.unparse(each.args[0]) if each.args else "its parameters"
     return ""
-
-
-def _asserts(node: ast.AST) -> bool:
-    if isinstance(node, ast.Assert):
-        return not (isinstance(node.test, ast.Constant) and node.test.value)
-    if isinstance(node, ast.Call):
-        name = _dotted(node)
-        return name in RAISING or name.rpartition(".")[2].startswith(("assert", "check", "expect"))
-    return False
 
 
 def _shape(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
@@ -197,12 +189,3 @@ def _imports(tree: ast.AST) -> Iterator[str]:
             module = "." * node.level + (node.module or "")
             yield module
             yield from (f"{module}.{each.name}" for each in node.names)
-
-
-def _dotted(node: ast.expr) -> str:
-    """`pytest.mark.parametrize` of a name, an attribute, or a call of one; empty for anything else."""
-    if isinstance(node, ast.Call):
-        return _dotted(node.func)
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
