@@ -6,6 +6,7 @@ do to the collection shows. Of a change (`--since`) the tests of its base are as
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -15,12 +16,14 @@ from verifygate.base.counts import counted
 from verifygate.execution.collected_tests import PytestConfig, is_test
 from verifygate.execution.hidden_tests import Missing, Suite, hooks_of
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
+from verifygate.execution.stream import Record
 from verifygate.execution.tests_in_source import SourceTests, read_tests
 from verifygate.model import Check, Evidence, EvidenceClass, Status
 from verifygate.sources import git
 
 ID = "execution.tests-collected"
 SHOWN = 5
+REFUTED = "; as it was there, an assert of it fails now"
 REMEDY = (
     "let these tests be collected and run; if they need not, name them in `execution.uncollected`, or waive `"
     + ID
@@ -28,17 +31,25 @@ REMEDY = (
 )
 
 
-def tests_collected(suite: Suite, account: Account, accepted: Iterable[str], since: str, ran: Container[str]) -> Check:
+def tests_collected(
+    suite: Suite,
+    account: Account,
+    accepted: Iterable[str],
+    since: str,
+    ran: Container[str],
+    refuted: Container[str],
+) -> Check:
     """The check. `accepted` are the patterns of tests that need not run.
 
     With `since`, what was hidden before the change does not block, and what the change took away does: `ran` are tests
-    that are missing now and passed there.
+    that are missing now and passed there, `refuted` are weaker now, and fail as they were there.
     """
     patterns = tuple(accepted)
     found = [_with_past(each, suite, ran, since) for each in suite.missing(account.record, account.judged)]
     missing = [each for each in found if not _is_accepted(each, patterns)]
     blocking = [each for each in missing if each.ran or (each.hidden and not (since and _stood(each, suite, since)))]
-    lost = [each for each in _lost(suite, since) if not _is_accepted(each, patterns)] if since else []
+    lost = [each for each in lost_tests(suite, account.record, since) if not _is_accepted(each, patterns)]
+    lost = [replace(each, why=f"{each.why}{REFUTED}", hidden=True) if each.id in refuted else each for each in lost]
     blocking += [each for each in lost if each.hidden]
     others = [each for each in [*missing, *lost] if each not in blocking]
     known = account.record.items is not None
@@ -101,11 +112,14 @@ def _is_accepted(each: Missing, patterns: Iterable[str]) -> bool:
     return any(fnmatch(each.path, pattern) or fnmatch(each.id, pattern) for pattern in patterns)
 
 
-def _lost(suite: Suite, since: str) -> Iterator[Missing]:
-    """Tests of the base that are gone, or assert less than they did.
+def lost_tests(suite: Suite, record: Record, since: str) -> Iterator[Missing]:
+    """Tests of the base that are gone, assert less than they did, or run in fewer cases. None without a base.
 
     One that was moved or renamed is found by its name or its body. One whose subject is gone as well went with it.
     """
+    if not since:
+        return
+    cases = Counter(each.partition("[")[0] for each in record.items or {})
     now = {file.path: file for file in suite.files.values()}
     names = {test.function for file in now.values() for test in file.tests}
     shapes = {test.shape for file in now.values() for test in file.tests}
@@ -128,6 +142,9 @@ def _lost(suite: Suite, since: str) -> Iterator[Missing]:
             elif after.asserts < test.asserts and after.shape != test.shape:
                 why = f"has {counted(after.asserts, 'assert')}, and had {test.asserts} at {since[:12]}"
                 yield Missing(here.path if here else path, after.line, test.name, why, path, after.asserts == 0)
+            elif here is not None and 0 < (count := cases[f"{here.path}::{test.name}"]) < test.cases:
+                why = f"runs in {counted(count, 'case')}, and {test.cases} were written at {since[:12]}"
+                yield Missing(here.path, after.line, test.name, why, path)
 
 
 def _is_collected(path: str, config: PytestConfig, suite: Suite) -> bool:

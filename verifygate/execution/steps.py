@@ -47,6 +47,8 @@ class Watched:
     """The tests that stand in the source."""
     lost: frozenset[str] = frozenset()
     """Those that did not run here, and passed where the change began."""
+    refuted: frozenset[str] = frozenset()
+    """Those that are weaker than where the change began, passed there, and fail here as they were there."""
 
     @property
     def scrubber(self) -> Scrubber:
@@ -140,6 +142,7 @@ def tell_the_tests(watched: Watched) -> Told:
                 watched.context.settings.execution.uncollected,
                 watched.context.since,
                 watched.lost,
+                watched.refuted,
             ),
             checks.required_tests(account, watched.context.settings.execution.required),
             checks.no_warnings(warnings, account),

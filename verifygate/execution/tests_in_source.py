@@ -12,6 +12,7 @@ import hashlib
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import prod
 
 from verifygate.execution.asserts_in_source import asserts_that_can_fail, dotted
 
@@ -50,6 +51,8 @@ class SourceTest:
     """What in this file takes it away: `__test__ = False of TestStep`; empty for nothing."""
     emptied: str = ""
     """The parameters that are an empty list or tuple as written; empty where there are none."""
+    cases: int = 1
+    """How many parameter sets are written above it; 0 where they are worked out."""
 
     @property
     def function(self) -> str:
@@ -109,6 +112,7 @@ def _of_body(
                 all(name.startswith(KNOWN_DECORATORS) for name in decorators),
                 off or (f"`{node.name}` is deleted or bound again" if node.name in taken else ""),
                 _emptied(node, empty),
+                prod(map(_sets, filter(_is_parametrize, node.decorator_list))),
             )
 
 
@@ -168,12 +172,29 @@ def _is_empty(node: ast.expr, empty: frozenset[str]) -> bool:
 
 
 def _emptied(node: ast.FunctionDef | ast.AsyncFunctionDef, empty: frozenset[str]) -> str:
-    for each in node.decorator_list:
-        if isinstance(each, ast.Call) and dotted(each).endswith("mark.parametrize"):
-            values = [*each.args[1:2], *(word.value for word in each.keywords if word.arg == "argvalues")]
-            if values and _is_empty(values[0], empty):
-                return ast.unparse(each.args[0]) if each.args else "its parameters"
+    for each in filter(_is_parametrize, node.decorator_list):
+        if (values := _values(each)) is not None and _is_empty(values, empty):
+            return ast.unparse(each.args[0]) if isinstance(each, ast.Call) and each.args else "its parameters"
     return ""
+
+
+def _is_parametrize(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and dotted(node).endswith("parametrize")
+
+
+def _values(node: ast.expr) -> ast.expr | None:
+    """The parameter sets that `parametrize` is given."""
+    if not isinstance(node, ast.Call):
+        return None
+    named = (word.value for word in node.keywords if word.arg == "argvalues")
+    return next(iter([*node.args[1:2], *named]), None)
+
+
+def _sets(node: ast.expr) -> int:
+    match _values(node):
+        case ast.List(elts=sets) | ast.Tuple(elts=sets) if not any(isinstance(each, ast.Starred) for each in sets):
+            return len(sets)
+    return 0
 
 
 def _shape(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
