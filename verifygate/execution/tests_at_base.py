@@ -225,13 +225,16 @@ class _There:
         return {one.test.id: Then(one.test.outcome, one.test.reason) for one in account.judged}
 
     def of_today(self, tests: Sequence[str]) -> Path:
-        """A copy of today's tree with the files of some tests as they were at the commit."""
+        """A copy of today's tree with the files of some tests, and every conftest, as they were at the commit."""
         folder = self.watched.folder / "of-today"
         copy = copy_project(self.watched.context.subject.root, folder, apart=folder)
-        for test in tests:
-            path = self.old_name(test).partition("::")[0]
-            (copy / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(self.tree / path, copy / path)
+        for file in copy.rglob("conftest.py"):
+            file.unlink()
+        before = {self.tree / self.old_name(test).partition("::")[0] for test in tests}
+        for file in sorted(before.union(self.tree.rglob("conftest.py"))):
+            there = copy / file.relative_to(self.tree)
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, there)
         return copy
 
     def _module_path(self, tree: Path) -> list[Path]:
