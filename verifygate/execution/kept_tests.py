@@ -17,7 +17,7 @@ from verifygate.execution.collected_tests import PytestConfig, is_test
 from verifygate.execution.hidden_tests import Missing, Suite, hooks_of
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
 from verifygate.execution.stream import Record
-from verifygate.execution.tests_in_source import SourceTests, read_tests
+from verifygate.execution.tests_in_source import SourceTest, SourceTests, read_tests
 from verifygate.model import Check, Evidence, EvidenceClass, Status
 from verifygate.sources import git
 
@@ -121,8 +121,8 @@ def lost_tests(suite: Suite, record: Record, since: str) -> Iterator[Missing]:
         return
     cases = Counter(each.partition("[")[0] for each in record.items or {})
     now = {file.path: file for file in suite.files.values()}
-    names = {test.function for file in now.values() for test in file.tests}
-    shapes = {test.shape for file in now.values() for test in file.tests}
+    kept = [test for file in now.values() for test in _not_passed_over(file, record)]
+    names, shapes = {test.function for test in kept}, {test.shape for test in kept}
     renamed = git.renames(suite.root, since)
     sources = {file.path: file.data for file in git.files_at(suite.root, since)}
     gone = {path for path in sources if not (suite.root / path).exists() and path not in renamed}
@@ -145,6 +145,14 @@ def lost_tests(suite: Suite, record: Record, since: str) -> Iterator[Missing]:
             elif here is not None and 0 < (count := cases[f"{here.path}::{test.name}"]) < test.cases:
                 why = f"runs in {counted(count, 'case')}, and {test.cases} were written at {since[:12]}"
                 yield Missing(here.path, after.line, test.name, why, path)
+
+
+def _not_passed_over(file: SourceTests, record: Record) -> Iterator[SourceTest]:
+    """The tests of a file but for those that pytest does not know although it collected others of the file."""
+    known = {each.partition("[")[0] for each in (*(record.items or ()), *record.deselected)}
+    ids = {f"{file.path}::{test.name}": test for test in file.tests}
+    is_known = not known.isdisjoint(ids)
+    yield from (test for name, test in ids.items() if name in known or not is_known)
 
 
 def _is_collected(path: str, config: PytestConfig, suite: Suite) -> bool:
