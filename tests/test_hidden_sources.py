@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import py_compile
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,9 @@ def test_bytecode_without_source_is_not_analysed(tmp_path: Path) -> None:
         (f"exec({FAULTY!r}, globals())\n", "exec"),
         (f"exec(compile({FAULTY!r}, 'x', 'exec'))\n", "exec"),
         ("scaler = eval('torch.' + 'amp.GradScaler()')\n", "eval"),
+        (f"exec(base64.b64decode({b64encode(FAULTY.encode())!r}))\n", "exec"),
+        (f"exec(bytes.fromhex('{FAULTY.encode().hex()}'))\n", "exec"),
+        (f"{FAULTY!r}\nexec(__doc__)\n", "exec"),
     ],
 )
 def test_a_text_that_is_run_is_not_analysed(tmp_path: Path, text: str, word: str) -> None:
@@ -131,6 +135,14 @@ def test_a_text_that_is_run_is_not_analysed(tmp_path: Path, text: str, word: str
     ((path, reason),) = lost(audit(tmp_path)).items()
     assert path == "train.py"
     assert f"runs a text that mentions AMP by `{word}`" in reason
+
+
+@pytest.mark.parametrize(("plain", "odd"), [("scaler", "\U0001d4fccaler"), ("scaler", "\uff53caler")])
+def test_names_in_letters_that_python_reads_as_others_are_not_analysed(tmp_path: Path, plain: str, odd: str) -> None:
+    write(tmp_path, "train.py", FAULTY.replace(plain, odd))
+    assert list(lost(audit(tmp_path))) == ["train.py"]
+    write(tmp_path, "train.py", f"\U0001d4fc = '{odd[0]}'\n")
+    assert lost(audit(tmp_path)) == {}
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from pathlib import Path, PurePosixPath
 from verifygate.base.records import record
 from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, SourceFile
 
-RUNS = (b"exec(", b"run_path", b"importlib")
-"""What runs the text of a file, whatever its name is; a loader is made by `importlib`."""
+RUNS = (b"exec(", b"run_path", b"importlib", b"sys.executable")
+"""What runs the text of a file, whatever its name is; `importlib` makes loaders."""
 OPENS = (b"sys.path", b"addsitedir", b"zipimport")
 """What lets Python import from a folder or an archive."""
 SETTINGS = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
