@@ -201,6 +201,15 @@ WEAKER: dict[str, tuple[dict[str, str], str, bool]] = {
         True,
     ),
     "a class that pytest passes over": ({"tests/test_train.py": PASSED_OVER}, "test_times (was there at", True),
+    "a test that is inherited from now on": (
+        {
+            "tests/test_train.py": "import train\n\n\nclass Common:\n    def test_times(self):\n        assert train.STEP\n\n\n"
+            "class TestTimes(Common):\n    pass\n\n\ndef test_other():\n    assert train.STEP\n",
+            "train.py": f"{FINE}\n",
+        },
+        "",
+        False,
+    ),
     "a case that was no longer meant": (
         {"tests/test_train.py": CASES.replace("[1, 2]", "[1]"), "train.py": f"{FINE}\n"},
         "runs in 1 case, and 2 were",

@@ -23,7 +23,6 @@ from verifygate.sources import git
 
 ID = "execution.tests-collected"
 SHOWN = 5
-REFUTED = "; as it was there, an assert of it fails now"
 REMEDY = (
     "let these tests be collected and run; if they need not, name them in `execution.uncollected`, or waive `"
     + ID
@@ -37,19 +36,18 @@ def tests_collected(
     accepted: Iterable[str],
     since: str,
     ran: Container[str],
-    refuted: Container[str],
+    taken: Iterable[Missing],
 ) -> Check:
     """The check. `accepted` are the patterns of tests that need not run.
 
     With `since`, what was hidden before the change does not block, and what the change took away does: `ran` are tests
-    that are missing now and passed there, `refuted` are weaker now, and fail as they were there.
+    that are missing now and passed there, `taken` are those of `taken_tests`.
     """
     patterns = tuple(accepted)
     found = [_with_past(each, suite, ran, since) for each in suite.missing(account.record, account.judged)]
     missing = [each for each in found if not _is_accepted(each, patterns)]
     blocking = [each for each in missing if each.ran or (each.hidden and not (since and _stood(each, suite, since)))]
-    lost = [each for each in lost_tests(suite, account.record, since) if not _is_accepted(each, patterns)]
-    lost = [replace(each, why=f"{each.why}{REFUTED}", hidden=True) if each.id in refuted else each for each in lost]
+    lost = [each for each in taken if not _is_accepted(each, patterns)]
     blocking += [each for each in lost if each.hidden]
     others = [each for each in [*missing, *lost] if each not in blocking]
     known = account.record.items is not None
@@ -112,17 +110,20 @@ def _is_accepted(each: Missing, patterns: Iterable[str]) -> bool:
     return any(fnmatch(each.path, pattern) or fnmatch(each.id, pattern) for pattern in patterns)
 
 
-def lost_tests(suite: Suite, record: Record, since: str) -> Iterator[Missing]:
-    """Tests of the base that are gone, assert less than they did, or run in fewer cases. None without a base.
+def taken_tests(suite: Suite, record: Record, since: str) -> Iterator[Missing]:
+    """Tests of the base that are gone (hidden), assert less than they did, or run in fewer cases.
 
     One that was moved or renamed is found by its name or its body. One whose subject is gone as well went with it.
     """
-    if not since:
-        return
-    cases = Counter(each.partition("[")[0] for each in record.items or {})
+    items = [*(record.items or ()), *record.deselected]
+    names = {each.partition("[")[0].rpartition("::")[2] for each in items}
+    if any(path.endswith("conftest.py") for path in git.changed(suite.root, since)):
+        items = list(record.items or ())  # cases that a hook of the change takes out are no longer run
+    cases = Counter(each.partition("[")[0] for each in items)
     now = {file.path: file for file in suite.files.values()}
     kept = [test for file in now.values() for test in _not_passed_over(file, record)]
-    names, shapes = {test.function for test in kept}, {test.shape for test in kept}
+    names |= {test.function for test in kept}
+    shapes = {test.shape for test in kept}
     renamed = git.renames(suite.root, since)
     sources = {file.path: file.data for file in git.files_at(suite.root, since)}
     gone = {path for path in sources if not (suite.root / path).exists() and path not in renamed}

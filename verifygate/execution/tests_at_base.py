@@ -20,7 +20,8 @@ from verifygate.execution.copies import copy_project
 from verifygate.execution.emulated import ID as EMULATED
 from verifygate.execution.emulated import INSTRUMENT as EMULATE
 from verifygate.execution.emulated import UNDER_EMULATION
-from verifygate.execution.kept_tests import lost_tests
+from verifygate.execution.hidden_tests import Missing
+from verifygate.execution.kept_tests import taken_tests
 from verifygate.execution.outcomes import Judged
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
@@ -96,26 +97,32 @@ def with_lost(watched: Watched) -> Watched:
     return replace(watched, lost=frozenset(test for test in lost if then[test].outcome == "passed"))
 
 
-def with_refuted(watched: Watched) -> Watched:
-    """The run with those of its tests that a change made weaker, and that would fail if it had left them alone.
+def with_taken(watched: Watched) -> Watched:
+    """The run with what the change took from the tests of where it began.
 
-    A weaker test may be an honest one, so it is asked: in its earlier text it must pass at the commit that the change
-    began at, and in the same text one of its asserts must fail in the tree of today.
+    A test that is weaker now may be an honest one, so it is asked as it was: its earlier text has to pass at that
+    commit. Where one of its asserts fails in the tree of today, the test was made weaker to pass, and counts as hidden.
     """
-    account, since = watched.account, watched.context.since
-    weaker = [each for each in lost_tests(watched.suite, account.record, since) if each.line and not each.hidden]
-    if not weaker:
+    since = watched.context.since
+    taken = tuple(taken_tests(watched.suite, watched.account.record, since)) if since else ()
+    watched = replace(watched, taken=taken)
+    tests = tuple(each.id for each in taken if each.line and not each.hidden)
+    if not tests:
         return watched
-    watched.context.progress(f"{counted(len(weaker), 'test')} weaker than at {since[:12]}: do they pass as they were?")
+    watched.context.progress(f"{counted(len(tests), 'test')} weaker than at {since[:12]}: do they pass as they were?")
     try:
         with _at_base(watched) as there:
-            tests = tuple(each.id for each in weaker)
             then, now = there.cases(tests, "then"), there.cases(tests, "today", there.of_today(tests))
     except (UsageError, UnknownError, OSError):
         return watched  # they stay listed as weaker
     failed = {case for case, one in now.items() if one.outcome == "failed" and one.kind == "AssertionError"}
     failed = {case.partition("[")[0] for case in failed if case in then and then[case].outcome == "passed"}
-    return replace(watched, refuted=frozenset(test for test in tests if there.old_name(test) in failed))
+    refuted = {test for test in tests if there.old_name(test) in failed}
+    return replace(watched, taken=tuple(_refuted(each) if each.id in refuted else each for each in taken))
+
+
+def _refuted(weaker: Missing) -> Missing:
+    return replace(weaker, why=f"{weaker.why}; as it was there, an assert of it fails now", hidden=True)
 
 
 def with_emulated_before(watched: Watched, check: Check) -> Check:
