@@ -192,6 +192,22 @@ class TestTimes:
 def test_other():
     assert train.STEP
 """
+INHERITED = """\
+import train
+
+
+class Common:
+    def test_times(self):
+        assert train.STEP
+
+
+class TestTimes(Common):
+    pass
+
+
+def test_other():
+    assert train.STEP
+"""
 WEAKER: dict[str, tuple[dict[str, str], str, bool]] = {
     "a case less": ({"tests/test_train.py": CASES.replace("[1, 2]", "[0]")}, "runs in 1 case, and 2 were", True),
     "a case less by a hook": ({"conftest.py": FEWER}, "runs in 1 case, and 2 were", True),
@@ -203,8 +219,7 @@ WEAKER: dict[str, tuple[dict[str, str], str, bool]] = {
     "a class that pytest passes over": ({"tests/test_train.py": PASSED_OVER}, "test_times (was there at", True),
     "a test that is inherited from now on": (
         {
-            "tests/test_train.py": "import train\n\n\nclass Common:\n    def test_times(self):\n        assert train.STEP\n\n\n"
-            "class TestTimes(Common):\n    pass\n\n\ndef test_other():\n    assert train.STEP\n",
+            "tests/test_train.py": INHERITED,
             "train.py": f"{FINE}\n",
         },
         "",
