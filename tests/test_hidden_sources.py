@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import py_compile
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,9 @@ def test_bytecode_without_source_is_not_analysed(tmp_path: Path) -> None:
         (f"exec({FAULTY!r}, globals())\n", "exec"),
         (f"exec(compile({FAULTY!r}, 'x', 'exec'))\n", "exec"),
         ("scaler = eval('torch.' + 'amp.GradScaler()')\n", "eval"),
+        (f"exec(base64.b64decode({b64encode(FAULTY.encode())!r}))\n", "exec"),
+        (f"exec(bytes.fromhex('{FAULTY.encode().hex()}'))\n", "exec"),
+        (f"{FAULTY!r}\nexec(__doc__)\n", "exec"),
     ],
 )
 def test_a_text_that_is_run_is_not_analysed(tmp_path: Path, text: str, word: str) -> None:
@@ -131,6 +135,14 @@ def test_a_text_that_is_run_is_not_analysed(tmp_path: Path, text: str, word: str
     ((path, reason),) = lost(audit(tmp_path)).items()
     assert path == "train.py"
     assert f"runs a text that mentions AMP by `{word}`" in reason
+
+
+@pytest.mark.parametrize(("plain", "odd"), [("scaler", "\U0001d4fccaler"), ("scaler", "\uff53caler")])
+def test_names_in_letters_that_python_reads_as_others_are_not_analysed(tmp_path: Path, plain: str, odd: str) -> None:
+    write(tmp_path, "train.py", FAULTY.replace(plain, odd))
+    assert list(lost(audit(tmp_path))) == ["train.py"]
+    write(tmp_path, "train.py", f"\U0001d4fc = '{odd[0]}'\n")
+    assert lost(audit(tmp_path)) == {}
 
 
 @pytest.mark.parametrize(
@@ -197,6 +209,12 @@ def test_a_notebook_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert file.read_text() == before
 
 
+@pytest.mark.parametrize("magic", ["%%python", "%%script python3", "%%writefile train.py", "%%writefile -a train.py"])
+def test_a_cell_that_is_a_program_of_its_own_is_read(tmp_path: Path, magic: str) -> None:
+    write(tmp_path, "train.ipynb", notebook(f"{magic}\n{FAULTY}"))
+    assert found_in(audit(tmp_path)).message.startswith("cell 1, line 9: ")
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -206,6 +224,7 @@ def test_a_notebook_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("{", None),
         (notebook("this is no Python", "import torch"), None),
         (notebook(FAULTY, language="R"), None),
+        (notebook("%%writefile notes.txt\namp is fp16=1, and no Python\n"), None),
         (notebook("%%bash\npython train.py --fp16=1\n"), None),
         (notebook("!accelerate launch train.py \\\n  --mixed_precision=fp16 \\\n  --fp16=1\nvalue = 1\n"), None),
     ],

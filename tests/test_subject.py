@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import py_compile
 import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import cache_from_source
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
 import pytest
 
@@ -52,6 +55,15 @@ def test_the_time_limit_ends_the_child_and_its_children(subject: Subject) -> Non
     done = _run(subject, code, seconds=1.5)
     assert (done.timed_out, done.ending) == (True, "stopped at its time limit of 1.5 s")
     assert _gone(int(done.stdout_tail))
+
+
+def test_bytecode_that_came_with_the_tree_stands_for_no_source(subject: Subject) -> None:
+    """It may be marked as one that Python need not compare with its source."""
+    source, cached = subject.root / "train.py", cache_from_source(str(subject.root / "train.py"))
+    source.write_text("STEP = 1\n")
+    py_compile.compile(str(source), cached, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+    source.write_text("STEP = 2\n")
+    assert _run(subject, "import train; print(train.STEP)").stdout_tail.strip() == "2"
 
 
 def test_a_child_that_ignores_the_polite_signal_is_killed(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:

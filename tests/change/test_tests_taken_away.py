@@ -154,3 +154,100 @@ def test_what_never_ran_here_does_not_block(tested: Any, name: str, text: str) -
     tested.commit()
 
     assert main(RUN) == 0
+
+
+CASES = """\
+import pytest
+import train
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_times(number):
+    assert train.STEP * number == number
+    assert number
+
+
+def test_other():
+    assert train.STEP
+"""
+FEWER = """\
+def pytest_generate_tests(metafunc):
+    for mark in metafunc.definition.own_markers:
+        del mark.args[1][1:]
+"""
+FINE, BROKEN = "STEP = 1\n", "STEP = 1.5\n"
+PASSED_OVER = """\
+import train
+
+
+class TestTimes:
+    def __init__(self):
+        pass
+
+    def test_times(self):
+        assert train.STEP == 1
+        assert train.STEP > 0
+
+
+def test_other():
+    assert train.STEP
+"""
+INHERITED = """\
+import train
+
+
+class Common:
+    def test_times(self):
+        assert train.STEP
+
+
+class TestTimes(Common):
+    pass
+
+
+def test_other():
+    assert train.STEP
+"""
+WEAKER: dict[str, tuple[dict[str, str], str, bool]] = {
+    "a case less": ({"tests/test_train.py": CASES.replace("[1, 2]", "[0]")}, "runs in 1 case, and 2 were", True),
+    "a case less by a hook": ({"conftest.py": FEWER}, "runs in 1 case, and 2 were", True),
+    "an assert that is caught": (
+        {"tests/test_train.py": CASES.replace("    assert train.STEP *", "    assert True or train.STEP *")},
+        "has 1 assert, and had 2 at",
+        True,
+    ),
+    "a class that pytest passes over": ({"tests/test_train.py": PASSED_OVER}, "test_times (was there at", True),
+    "a test that is inherited from now on": (
+        {
+            "tests/test_train.py": INHERITED,
+            "train.py": f"{FINE}\n",
+        },
+        "",
+        False,
+    ),
+    "a case that was no longer meant": (
+        {"tests/test_train.py": CASES.replace("[1, 2]", "[1]"), "train.py": f"{FINE}\n"},
+        "runs in 1 case, and 2 were",
+        False,
+    ),
+}
+"""Way -> what the change writes beside a source that is broken, what is said of it, and whether it blocks."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WEAKER)
+def test_a_weaker_test_is_asked_as_it_was(tested: Any, way: str) -> None:
+    """An honest change may make a test weaker; one that fails in its earlier text was made so to pass."""
+    tested.git("checkout", "-q", "main")
+    tested.write("tests/test_train.py", CASES)
+    tested.commit(train__py=FINE)
+    tested.git("checkout", "-qB", "change")
+    files, said, blocks = WEAKER[way]
+    for path, text in {"train.py": BROKEN, **files}.items():
+        tested.write(path, text)
+    tested.commit()
+
+    assert main(RUN) == int(blocks)
+    found = collected(tested)
+    assert said in found["actual"]
+    assert found["required"] is blocks

@@ -74,6 +74,21 @@ def test_swallowed_fixtures_are_seen(run_suite: Run) -> None:
     }
 
 
+@pytest.mark.slow
+def test_an_honest_suite_that_is_never_still_is_believed(run_suite: Run) -> None:
+    """Odd ids, collectors and hooks of its own, processes, threads, signals, no clock, no folder, no output."""
+    result = run_suite("restless")
+    assert {outcome for outcome, _ in told(result).values()} == {"passed"}
+    assert {
+        name: status(result, name) for name in ("tests-ran", "tests-pass", "tests-collected", "tree-unchanged")
+    } == {
+        "tests-ran": Status.PASS,
+        "tests-pass": Status.PASS,
+        "tests-collected": Status.PASS,
+        "tree-unchanged": Status.PASS,
+    }
+
+
 def test_honest_tests_of_every_kind_are_believed(run_suite: Run) -> None:
     """Async, hypothesis, mock, unittest, static and class methods, subtests, a plugin that runs a test again."""
     result = run_suite("unusual_tests")

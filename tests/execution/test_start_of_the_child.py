@@ -120,6 +120,15 @@ LIES: dict[str, tuple[dict[str, str], str, str]] = {
         "tests-ran",
         "`AssertionError` is another class",
     ),
+    "a_comparison_that_lets_all_pass": (
+        {
+            "conftest.py": "import pytest\n\n\nclass Anything:\n    def __init__(self, value):\n        pass\n\n"
+            "    def __eq__(self, other):\n        return True\n\n\npytest.approx = Anything\n",
+            "tests/test_a.py": "import pytest\n\n\ndef test_step():\n    assert 1 == pytest.approx(2)\n",
+        },
+        "tests-ran",
+        "every folder: `pytest.approx` takes 0 and 1 for the same",
+    ),
     "an_xfail_that_nobody_marked": (
         {
             "conftest.py": "import pytest\n\n\n@pytest.hookimpl(wrapper=True)\n"

@@ -6,6 +6,7 @@ do to the collection shows. Of a change (`--since`) the tests of its base are as
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -15,7 +16,8 @@ from verifygate.base.counts import counted
 from verifygate.execution.collected_tests import PytestConfig, is_test
 from verifygate.execution.hidden_tests import Missing, Suite, hooks_of
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
-from verifygate.execution.tests_in_source import SourceTests, read_tests
+from verifygate.execution.stream import Record
+from verifygate.execution.tests_in_source import SourceTest, SourceTests, read_tests
 from verifygate.model import Check, Evidence, EvidenceClass, Status
 from verifygate.sources import git
 
@@ -28,17 +30,24 @@ REMEDY = (
 )
 
 
-def tests_collected(suite: Suite, account: Account, accepted: Iterable[str], since: str, ran: Container[str]) -> Check:
+def tests_collected(
+    suite: Suite,
+    account: Account,
+    accepted: Iterable[str],
+    since: str,
+    ran: Container[str],
+    taken: Iterable[Missing],
+) -> Check:
     """The check. `accepted` are the patterns of tests that need not run.
 
     With `since`, what was hidden before the change does not block, and what the change took away does: `ran` are tests
-    that are missing now and passed there.
+    that are missing now and passed there, `taken` are those of `taken_tests`.
     """
     patterns = tuple(accepted)
     found = [_with_past(each, suite, ran, since) for each in suite.missing(account.record, account.judged)]
     missing = [each for each in found if not _is_accepted(each, patterns)]
     blocking = [each for each in missing if each.ran or (each.hidden and not (since and _stood(each, suite, since)))]
-    lost = [each for each in _lost(suite, since) if not _is_accepted(each, patterns)] if since else []
+    lost = [each for each in taken if not _is_accepted(each, patterns)]
     blocking += [each for each in lost if each.hidden]
     others = [each for each in [*missing, *lost] if each not in blocking]
     known = account.record.items is not None
@@ -101,14 +110,20 @@ def _is_accepted(each: Missing, patterns: Iterable[str]) -> bool:
     return any(fnmatch(each.path, pattern) or fnmatch(each.id, pattern) for pattern in patterns)
 
 
-def _lost(suite: Suite, since: str) -> Iterator[Missing]:
-    """Tests of the base that are gone, or assert less than they did.
+def taken_tests(suite: Suite, record: Record, since: str) -> Iterator[Missing]:
+    """Tests of the base that are gone (hidden), assert less than they did, or run in fewer cases.
 
     One that was moved or renamed is found by its name or its body. One whose subject is gone as well went with it.
     """
+    items = [*(record.items or ()), *record.deselected]
+    names = {each.partition("[")[0].rpartition("::")[2] for each in items}
+    if any(path.endswith("conftest.py") for path in git.changed(suite.root, since)):
+        items = list(record.items or ())  # cases that a hook of the change takes out are no longer run
+    cases = Counter(each.partition("[")[0] for each in items)
     now = {file.path: file for file in suite.files.values()}
-    names = {test.function for file in now.values() for test in file.tests}
-    shapes = {test.shape for file in now.values() for test in file.tests}
+    kept = [test for file in now.values() for test in _not_passed_over(file, record)]
+    names |= {test.function for test in kept}
+    shapes = {test.shape for test in kept}
     renamed = git.renames(suite.root, since)
     sources = {file.path: file.data for file in git.files_at(suite.root, since)}
     gone = {path for path in sources if not (suite.root / path).exists() and path not in renamed}
@@ -128,6 +143,17 @@ def _lost(suite: Suite, since: str) -> Iterator[Missing]:
             elif after.asserts < test.asserts and after.shape != test.shape:
                 why = f"has {counted(after.asserts, 'assert')}, and had {test.asserts} at {since[:12]}"
                 yield Missing(here.path if here else path, after.line, test.name, why, path, after.asserts == 0)
+            elif here is not None and 0 < (count := cases[f"{here.path}::{test.name}"]) < test.cases:
+                why = f"runs in {counted(count, 'case')}, and {test.cases} were written at {since[:12]}"
+                yield Missing(here.path, after.line, test.name, why, path)
+
+
+def _not_passed_over(file: SourceTests, record: Record) -> Iterator[SourceTest]:
+    """The tests of a file but for those that pytest does not know although it collected others of the file."""
+    known = {each.partition("[")[0] for each in (*(record.items or ()), *record.deselected)}
+    ids = {f"{file.path}::{test.name}": test for test in file.tests}
+    is_known = not known.isdisjoint(ids)
+    yield from (test for name, test in ids.items() if name in known or not is_known)
 
 
 def _is_collected(path: str, config: PytestConfig, suite: Suite) -> bool:

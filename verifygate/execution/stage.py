@@ -19,7 +19,7 @@ from verifygate.execution.session import limits_of, run_pytest
 from verifygate.execution.snapshot import tree_as_read, tree_on_disk
 from verifygate.execution.stand_ins import find_stand_ins, plugins_of_tree, start_check
 from verifygate.execution.steps import STEPS, Watched, account_of, examine_entries
-from verifygate.execution.tests_at_base import with_before, with_emulated_before, with_lost
+from verifygate.execution.tests_at_base import with_before, with_emulated_before, with_lost, with_taken
 from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
@@ -152,7 +152,7 @@ def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path, suit
     )
     account, ran = account_of(session, Scrubber(root, folder), arguments)
     watched = Watched(context, folder, arguments, files, before, session, account, ran, suite)
-    return with_lost(with_before(run_again(watched)))
+    return with_taken(with_lost(with_before(run_again(watched))))
 
 
 def _bounds(context: StageContext) -> dict[str, str]:

@@ -12,7 +12,7 @@ from verifygate.execution.asked_float16 import asked_float16
 from verifygate.execution.attribution import CoverageUnreadableError, Lines, attribute, executed_lines
 from verifygate.execution.changed import changed_lines_are_tested
 from verifygate.execution.emulated import Emulated, run_emulated
-from verifygate.execution.hidden_tests import Suite
+from verifygate.execution.hidden_tests import Missing, Suite
 from verifygate.execution.junit import contradiction
 from verifygate.execution.kept_tests import tests_collected
 from verifygate.execution.oracles import Examined, ask_the_oracles
@@ -47,6 +47,8 @@ class Watched:
     """The tests that stand in the source."""
     lost: frozenset[str] = frozenset()
     """Those that did not run here, and passed where the change began."""
+    taken: tuple[Missing, ...] = ()
+    """What the change took from the tests of where it began."""
 
     @property
     def scrubber(self) -> Scrubber:
@@ -140,6 +142,7 @@ def tell_the_tests(watched: Watched) -> Told:
                 watched.context.settings.execution.uncollected,
                 watched.context.since,
                 watched.lost,
+                watched.taken,
             ),
             checks.required_tests(account, watched.context.settings.execution.required),
             checks.no_warnings(warnings, account),

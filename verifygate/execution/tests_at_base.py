@@ -7,6 +7,7 @@ then. What cannot be known so (the code of today was imported, the run did not e
 from __future__ import annotations
 
 import ast
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,9 +16,12 @@ from pathlib import Path
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.execution.collected_tests import read_config
+from verifygate.execution.copies import copy_project
 from verifygate.execution.emulated import ID as EMULATED
 from verifygate.execution.emulated import INSTRUMENT as EMULATE
 from verifygate.execution.emulated import UNDER_EMULATION
+from verifygate.execution.hidden_tests import Missing
+from verifygate.execution.kept_tests import taken_tests
 from verifygate.execution.outcomes import Judged
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import limits_of, run_pytest
@@ -93,6 +97,34 @@ def with_lost(watched: Watched) -> Watched:
     return replace(watched, lost=frozenset(test for test in lost if then[test].outcome == "passed"))
 
 
+def with_taken(watched: Watched) -> Watched:
+    """The run with what the change took from the tests of where it began.
+
+    A test that is weaker now may be an honest one, so it is asked as it was: its earlier text has to pass at that
+    commit. Where one of its asserts fails in the tree of today, the test was made weaker to pass, and counts as hidden.
+    """
+    since = watched.context.since
+    taken = tuple(taken_tests(watched.suite, watched.account.record, since)) if since else ()
+    watched = replace(watched, taken=taken)
+    tests = tuple(each.id for each in taken if each.line and not each.hidden)
+    if not tests:
+        return watched
+    watched.context.progress(f"{counted(len(tests), 'test')} weaker than at {since[:12]}: do they pass as they were?")
+    try:
+        with _at_base(watched) as there:
+            then, now = there.cases(tests, "then"), there.cases(tests, "today", there.of_today(tests))
+    except (UsageError, UnknownError, OSError):
+        return watched  # they stay listed as weaker
+    failed = {case for case, one in now.items() if one.outcome == "failed" and one.kind == "AssertionError"}
+    failed = {case.partition("[")[0] for case in failed if case in then and then[case].outcome == "passed"}
+    refuted = {test for test in tests if there.old_name(test) in failed}
+    return replace(watched, taken=tuple(_refuted(each) if each.id in refuted else each for each in taken))
+
+
+def _refuted(weaker: Missing) -> Missing:
+    return replace(weaker, why=f"{weaker.why}; as it was there, an assert of it fails now", hidden=True)
+
+
 def with_emulated_before(watched: Watched, check: Check) -> Check:
     """The check on tests with CUDA emulated, and whether all that failed of them failed so before the change."""
     failed = [one for one in watched.emulated.tests if one.standing == "failed"]
@@ -164,46 +196,65 @@ class _There:
 
     def run(self, tests: Sequence[str], name: str, *, emulated: bool = False) -> dict[str, Then]:
         """What became of each test in one run, whose folder gets that name. Raises UnknownError."""
-        context = self.watched.context
-        old = {test: self._old(test) for test in tests}
-        files = dict.fromkeys(each.partition("::")[0] for each in old.values())
-        there = [path for path in files if (self.tree / path).is_file()]
+        found = self.cases(tests, name, emulated=emulated)
+        scrubber = Scrubber(self.tree, self.watched.folder)
+        return {test: _outcome(scrubber.identity(self.old_name(test)), found) for test in tests}
+
+    def cases(
+        self, tests: Sequence[str], name: str, tree: Path | None = None, *, emulated: bool = False
+    ) -> dict[str, Then]:
+        """What became of each case of tests, by the ids that they had then; in another tree, where one is given."""
+        context, tree = self.watched.context, tree or self.tree
+        old = [self.old_name(test) for test in tests]
+        there = [path for path in dict.fromkeys(each.partition("::")[0] for each in old) if (tree / path).is_file()]
         if not there:
-            return {test: Then(ABSENT) for test in tests}
+            return {}
         folder, settings = self.watched.folder / name, context.settings.execution
         folder.mkdir()
         session = run_pytest(
-            replace(context.subject, root=self.tree),
+            replace(context.subject, root=tree),
             (*read_config(self.tree).kept, "--continue-on-collection-errors", *there),
             folder=folder,
             seconds=settings.seconds,
             test_seconds=settings.test_seconds,
             limits=limits_of(settings),
-            only=tuple(old.values()),
+            only=tuple(old),
             instruments=[(EMULATE, {"capability": settings.capability})] if emulated else [],
-            python_path=self._module_path(),
-            apart=context.subject.root.resolve(),
+            python_path=self._module_path(tree),
+            apart=context.subject.root.resolve() if tree == self.tree else None,
         )
-        scrubber = Scrubber(self.tree, folder)
-        account, ran = account_of(session, scrubber)
+        account, ran = account_of(session, Scrubber(tree, folder))
         if account.record.strangers:
             loaded = self.watched.scrubber.path(account.record.strangers[0])
             raise UnknownError(f"the tests there import {loaded} of this tree: the project is installed from it")
         if account.doubtful or account.record.status is None or account.record.items is None:
             raise UnknownError(f"the run there cannot be believed: {ran.actual}")
-        found = {one.test.id: Then(one.test.outcome, one.test.reason) for one in account.judged}
-        return {test: _outcome(scrubber.identity(name), found) for test, name in old.items()}
+        return {one.test.id: Then(one.test.outcome, one.test.reason) for one in account.judged}
 
-    def _module_path(self) -> list[Path]:
-        """Folders of the tree that stand for those below today's root on the interpreter's module path, and `src`."""
+    def of_today(self, tests: Sequence[str]) -> Path:
+        """A copy of today's tree with the files of some tests, and every conftest, as they were at the commit."""
+        folder = self.watched.folder / "of-today"
+        copy = copy_project(self.watched.context.subject.root, folder, apart=folder)
+        for file in copy.rglob("conftest.py"):
+            file.unlink()
+        before = {self.tree / self.old_name(test).partition("::")[0] for test in tests}
+        for file in sorted(before.union(self.tree.rglob("conftest.py"))):
+            there = copy / file.relative_to(self.tree)
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, there)
+        return copy
+
+    def _module_path(self, tree: Path) -> list[Path]:
+        """Folders of a tree that stand for those below today's root on the interpreter's module path, and `src`."""
         subject = self.watched.context.subject
         question = ["-c", "import sys; print(*sys.path, sep='\\n')"]
         asked = subject.run(question, seconds=PATH_SECONDS, safe_path=True)
         here = [Path(line) for line in asked.stdout_tail.splitlines() if line.startswith(f"{subject.root}/")]
         inside = [path.relative_to(subject.root) for path in here if "site-packages" not in path.parts]
-        return [self.tree / path for path in (Path("src"), *inside) if (self.tree / path).is_dir()]
+        return [tree / path for path in (Path("src"), *inside) if (tree / path).is_dir()]
 
-    def _old(self, test: str) -> str:
+    def old_name(self, test: str) -> str:
+        """The id that a test had at the commit, if its file was only renamed."""
         path, colons, rest = test.partition("::")
         return f"{self.old_paths.get(path, path)}{colons}{rest}"
 
@@ -211,7 +262,7 @@ class _There:
         """Whether the text of the test's own function is the same, but for comments and layout."""
         path, _, rest = test.partition("::")
         names = rest.partition("[")[0].split("::") if rest else []
-        old = self.tree / self._old(test).partition("::")[0]
+        old = self.tree / self.old_name(test).partition("::")[0]
         now = self.watched.context.subject.root / path
         try:
             texts = [file.read_text(encoding="utf-8") for file in (old, now)]

@@ -12,6 +12,9 @@ import hashlib
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import prod
+
+from verifygate.execution.asserts_in_source import asserts_that_can_fail, dotted
 
 KNOWN_DECORATORS = (
     "pytest.mark.",
@@ -29,7 +32,6 @@ KNOWN_DECORATORS = (
     "pytest_asyncio.",
 )
 """Beginnings of decorators that leave a test a test."""
-RAISING = ("pytest.raises", "raises", "pytest.warns", "pytest.fail")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class SourceTest:
     """As in pytest's id behind the file: `TestStep::test_scales`."""
     line: int
     asserts: int
-    """Assert statements that can fail, and calls that assert (`assert_close`, `self.assertEqual`, `pytest.raises`)."""
+    """Assert statements and calls that assert, as far as they can fail."""
     shape: str
     """A digest of its body: a test that was only moved or renamed keeps it."""
     sure: bool = True
@@ -49,6 +51,8 @@ class SourceTest:
     """What in this file takes it away: `__test__ = False of TestStep`; empty for nothing."""
     emptied: str = ""
     """The parameters that are an empty list or tuple as written; empty where there are none."""
+    cases: int = 1
+    """How many parameter sets are written above it; 0 where they are worked out."""
 
     @property
     def function(self) -> str:
@@ -85,7 +89,7 @@ def read_tests(path: str, data: bytes) -> SourceTests | None:
         path,
         tuple(tests.values()),
         frozenset(_imports(tree)),
-        frozenset(_dotted(base).rpartition(".")[2] for node in classes for base in node.bases),
+        frozenset(dotted(base).rpartition(".")[2] for node in classes for base in node.bases),
         data.decode("utf-8", "replace"),
     )
 
@@ -97,22 +101,23 @@ def _of_body(
         if isinstance(node, ast.ClassDef):
             yield from _of_class(node, prefix, off, empty)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-            decorators = [_dotted(each) for each in node.decorator_list]
+            decorators = [dotted(each) for each in node.decorator_list]
             if any(name.endswith("fixture") for name in decorators):
                 continue
             yield SourceTest(
                 prefix + node.name,
                 node.lineno,
-                sum(map(_asserts, ast.walk(node))),
+                asserts_that_can_fail(node),
                 _shape(node),
                 all(name.startswith(KNOWN_DECORATORS) for name in decorators),
                 off or (f"`{node.name}` is deleted or bound again" if node.name in taken else ""),
                 _emptied(node, empty),
+                prod(map(_sets, filter(_is_parametrize, node.decorator_list))),
             )
 
 
 def _of_class(node: ast.ClassDef, prefix: str, off: str, empty: frozenset[str]) -> Iterator[SourceTest]:
-    bases = [_dotted(base).rpartition(".")[2] for base in node.bases]
+    bases = [dotted(base).rpartition(".")[2] for base in node.bases]
     of_unittest = any(base.endswith("TestCase") for base in bases)
     if not (of_unittest or node.name.startswith("Test")):
         return
@@ -167,21 +172,29 @@ def _is_empty(node: ast.expr, empty: frozenset[str]) -> bool:
 
 
 def _emptied(node: ast.FunctionDef | ast.AsyncFunctionDef, empty: frozenset[str]) -> str:
-    for each in node.decorator_list:
-        if isinstance(each, ast.Call) and _dotted(each).endswith("mark.parametrize"):
-            values = [*each.args[1:2], *(word.value for word in each.keywords if word.arg == "argvalues")]
-            if values and _is_empty(values[0], empty):
-                return ast.unparse(each.args[0]) if each.args else "its parameters"
+    for each in filter(_is_parametrize, node.decorator_list):
+        if (values := _values(each)) is not None and _is_empty(values, empty):
+            return ast.unparse(each.args[0]) if isinstance(each, ast.Call) and each.args else "its parameters"
     return ""
 
 
-def _asserts(node: ast.AST) -> bool:
-    if isinstance(node, ast.Assert):
-        return not (isinstance(node.test, ast.Constant) and node.test.value)
-    if isinstance(node, ast.Call):
-        name = _dotted(node)
-        return name in RAISING or name.rpartition(".")[2].startswith(("assert", "check", "expect"))
-    return False
+def _is_parametrize(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and dotted(node).endswith("parametrize")
+
+
+def _values(node: ast.expr) -> ast.expr | None:
+    """The parameter sets that `parametrize` is given."""
+    if not isinstance(node, ast.Call):
+        return None
+    named = (word.value for word in node.keywords if word.arg == "argvalues")
+    return next(iter([*node.args[1:2], *named]), None)
+
+
+def _sets(node: ast.expr) -> int:
+    match _values(node):
+        case ast.List(elts=sets) | ast.Tuple(elts=sets) if not any(isinstance(each, ast.Starred) for each in sets):
+            return len(sets)
+    return 0
 
 
 def _shape(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
@@ -197,12 +210,3 @@ def _imports(tree: ast.AST) -> Iterator[str]:
             module = "." * node.level + (node.module or "")
             yield module
             yield from (f"{module}.{each.name}" for each in node.names)
-
-
-def _dotted(node: ast.expr) -> str:
-    """`pytest.mark.parametrize` of a name, an attribute, or a call of one; empty for anything else."""
-    if isinstance(node, ast.Call):
-        return _dotted(node.func)
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""

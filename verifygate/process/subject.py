@@ -43,6 +43,8 @@ ALWAYS = {
     "WANDB_SILENT": "true",
     "NO_COLOR": "1",
 }
+OPTIONS = ("--check-hash-based-pycs", "always")
+"""The interpreter's own. Bytecode may say that it need not be compared with its source, and a tree may bring such."""
 MODULE_PATH = "VERIFYGATE_MODULE_PATH"
 """What `instrument/start.py` puts in front of the module path; it has this name too."""
 HEAD_BYTES = 2 * 1024
@@ -141,7 +143,7 @@ class Subject:
         puts it there, after its own modules are loaded. `given` is what the process reads from its standard input.
         Raises OSError where the interpreter cannot be started, or where isolation is required and does not hold.
         """
-        command = (str(self.interpreter), *argv)
+        command = (str(self.interpreter), *OPTIONS, *argv)
         inherited = PASSED_ON.union(self.passed_on)
         environment = {name: value for name, value in os.environ.items() if name in inherited} | ALWAYS
         module_path = os.pathsep.join(str(path) for path in (*python_path, self.root))

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from verifygate.sources.discovery import is_encodable
-from verifygate.sources.file import SourceFile, SourceUnreadableError
+from verifygate.sources.file import SourceFile, SourceUnreadableError, is_encodable
 from verifygate.sources.import_resolution import ImportResolver
 from verifygate.sources.tree import Sources
 

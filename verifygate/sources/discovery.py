@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from verifygate.base.errors import UsageError
 from verifygate.sources.configuration_file import MAX_FILES, SUFFIXES, ConfigurationFile
-from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, SourceFile
+from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, SourceFile, is_encodable
+from verifygate.sources.named_programs import named_programs
 from verifygate.sources.tree import Sources
 
 PYTHON_SUFFIXES = (".py", ".pyw")
@@ -79,6 +80,11 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
             (_path_in_reports(Path(error.filename), root, given), f"cannot be read: {error.strerror}") for error in shut
         ]
     _resolve_links(found.values())
+    unreadable += [
+        (path, reason)
+        for path, reason in named_programs(root, found.values(), lambda path: not is_walked(root, path))
+        if not any(fnmatch(path, pattern) for pattern in patterns)
+    ]
     return Sources(found.values(), unreadable, configuration.values())
 
 
@@ -108,14 +114,6 @@ def _resolve_links(files: Iterable[SourceFile]) -> None:
         homes = {file.real_path: file.path for file in files if file not in links}
         for link in links:
             link.twin = homes.get(link.real_path, "")
-
-
-def is_encodable(path: str) -> bool:
-    """Whether a file's name is valid Unicode: on most systems it may be any bytes, and reports cannot hold those."""
-    try:
-        return path.isascii() or bool(path.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def walk(

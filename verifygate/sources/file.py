@@ -31,6 +31,8 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 HELD_AGAIN_BYTES = 256 * 1024
 """How much of released text is held once it is read again: rules look at one file several times in a row."""
 
+_ODD_LETTERS = (b"\xf0\x9d", b"\xef\xbd")
+"""How mathematical and wide small letters begin in UTF-8."""
 _CODING = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _IF = re.compile(rb"if[ \t]+")
@@ -39,6 +41,14 @@ _IMPORT = re.compile(
     rb"[ \t]*(?:from" + _GAP + rb"+([.\w]+?)(?:" + _GAP + rb"+|(?<=\.)))?import\b" + _GAP + rb"*"
     rb"(\((?:[^)#]|#[^\n]*)*\)|(?:[^\n#\\]|\\\n)*)"
 )
+
+
+def is_encodable(path: str) -> bool:
+    """Whether a file's name is valid Unicode: on most systems it may be any bytes, and reports cannot hold those."""
+    try:
+        return path.isascii() or bool(path.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 class SourceUnreadableError(Exception):
@@ -94,7 +104,8 @@ class SourceFile:
         """Release the bytes and what is as large; what is queried of every file is computed from them first."""
         if not self._origin or not self.is_plain or self.sets_by_name:
             return
-        self.is_script, self.is_relative, self.stars, self.mentions_amp  # noqa: B018 - computed now, and kept
+        self.is_script, self.is_relative, self.stars  # noqa: B018 - computed now, and kept
+        self.mentions_amp, self.hides_amp, self.runs_encoded  # noqa: B018
         self._hash = hash(self.data)
         self._reads = reads
         for name in ("imports",) if knows_definitions else ("imports", "definitions"):
@@ -115,6 +126,21 @@ class SourceFile:
     @cached_property
     def mentions_amp(self) -> bool:
         return AMP_WORDS.found_in(self.data.replace(b"\0", b""))  # UTF-16 puts a NUL between the letters
+
+    @cached_property
+    def hides_amp(self) -> bool:
+        """Whether it mentions AMP only in letters that Python reads as plain ones (mathematical and wide ones)."""
+        if self.mentions_amp or not any(sign in self.data for sign in _ODD_LETTERS):
+            return False
+        import unicodedata  # for few files
+
+        text = unicodedata.normalize("NFKC", self.data.decode("utf-8", "replace"))
+        return AMP_WORDS.found_in(text.encode("utf-8", "replace"))
+
+    @cached_property
+    def runs_encoded(self) -> bool:
+        """Whether it may run a text that stands in it in another alphabet."""
+        return b"exec(" in self.data and any(word in self.data for word in (b"b64decode", b"fromhex", b"unhexlify"))
 
     @cached_property
     def has_marks(self) -> bool:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.sources.configuration_file import MAX_BYTES, SUFFIXES, ConfigurationFile
-from verifygate.sources.discovery import is_encodable
-from verifygate.sources.file import SourceFile
+from verifygate.sources.file import SourceFile, is_encodable
 
 SECONDS = 60.0
 
@@ -200,9 +199,9 @@ def untracked(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(name.rstrip("/") for name in names if name))
 
 
-def ignored(folder: Path) -> tuple[str, ...]:
-    """Files below `folder` that git is told to ignore, one by one."""
-    listed = _git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+def ignored(folder: Path, paths: Sequence[str] = (".",)) -> tuple[str, ...]:
+    """Files below `folder` that git is told to ignore and does not keep, one by one; of those at or below `paths`."""
+    listed = _git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *paths)
     names = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
     return tuple(sorted(name for name in names if name))
 

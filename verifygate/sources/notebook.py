@@ -17,7 +17,10 @@ from verifygate.sources.file import AMP_WORDS, SourceFile
 
 SUFFIX = ".ipynb"
 PYTHON = ("python", "ipython", "xpython")
-_RUNS_THE_CELL = re.compile(r"%%(?:time|timeit|capture|prun|debug)\b")
+_RUNS_THE_CELL = re.compile(
+    r"%%(?:time|timeit|capture|prun|debug|python3?|script\s+python3?|writefile(?=.*\.py\s*$))\b"
+)
+"""Also in a process of its own, or as the file that it is written to."""
 _LINE = re.compile(r"^(?P<indent>[ \t]*)(?P<target>[A-Za-z_][\w, ]*=[ \t]*)?(?:[%!]|\?|[\w.]+\?{1,2}[ \t]*$)")
 
 

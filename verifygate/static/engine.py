@@ -59,6 +59,7 @@ SYNTAX_CHECK_BYTES = 1024 * 1024
 """What rules do not look at is still parsed, to tell broken files, as long as all these files are below this."""
 
 RECURSION_LIMIT = 30_000
+ODD_LETTERS = "names of AMP are written in letters that Python reads as plain ones: write them plainly"
 
 
 @record
@@ -412,16 +413,18 @@ def _not_analysed(sources: Sources, analysis: Analysis) -> Iterable[NotAnalysed]
         except (UnparsableError, SourceUnreadableError) as error:
             reasons.setdefault(file.path, str(error))
             broken |= {file.path} if isinstance(error, BrokenError) else set()
-    for file in sources:
-        if file.mentions_amp and not file.is_test and file.path not in reasons and (reason := text_that_is_run(file)):
-            reasons[file.path] = reason
+    readable = [file for file in sources if file.path not in reasons]
+    running = [file for file in readable if not file.is_test and (file.mentions_amp or file.runs_encoded)]
+    hidden = {file.path: reason for file in running if (reason := text_that_is_run(file))}
+    hidden |= {file.path: ODD_LETTERS for file in readable if file.hides_amp}
+    reasons |= hidden
     others = bool(broken) and any(file.mentions_amp for file in sources if file.path not in reasons)
     for path, reason in sorted(reasons.items()):
         found = sources.get(path)
         yield NotAnalysed(
             path=path,
             reason=reason,
-            mentions_amp=found is None or found.mentions_amp,
+            mentions_amp=found is None or found.mentions_amp or path in hidden,
             is_scratch=others and path in broken and _is_scratch(path, analysis.program),
         )
 

@@ -16,7 +16,8 @@ from verifygate.check import answer_cache
 from verifygate.config.version_pins import allowed_versions
 from verifygate.sources import git
 from verifygate.sources.configuration_file import MAX_FILES
-from verifygate.sources.discovery import is_encodable, is_walked, read_sources
+from verifygate.sources.discovery import is_walked, read_sources
+from verifygate.sources.file import is_encodable
 from verifygate.sources.tree import Sources
 from verifygate.sweep.units import Unit
 

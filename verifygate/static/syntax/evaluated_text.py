@@ -13,7 +13,8 @@ RUNNERS = ("exec", "eval", "compile")
 def text_that_is_run(file: SourceFile) -> str:
     """Why a file is not analysed as a whole: it runs a text that mentions AMP; empty where it does not.
 
-    The text is one that stands in the file: written in the call, or bound to the name that the call is given.
+    The text is one that stands in the file: written in the call, or bound to the name that the call is given; as it is,
+    or in base 64 or in hexadecimal digits.
     """
     if not any(b"%b(" % word.encode() in file.data for word in RUNNERS):
         return ""
@@ -22,12 +23,14 @@ def text_that_is_run(file: SourceFile) -> str:
     except (SourceUnreadableError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     texts = {name: node.value for node in ast.walk(tree) if isinstance(node, ast.Assign) for name in _names(node)}
+    if tree.body and isinstance(tree.body[0], ast.Expr):
+        texts["__doc__"] = tree.body[0].value
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RUNNERS):
             continue
         for word in node.args[:1]:
-            said = "".join(_strings(word, texts))
-            if AMP_WORDS.found_in(said.encode("utf-8", "replace")):
+            said = "".join(_strings(word, texts)).encode("utf-8", "replace")
+            if any(AMP_WORDS.found_in(text) for text in _readings(said)):
                 return f"line {node.lineno} runs a text that mentions AMP by `{node.func.id}`: write it as code"
     return ""
 
@@ -39,7 +42,19 @@ def _names(node: ast.Assign) -> Iterator[str]:
 def _strings(node: ast.expr, texts: dict[str, ast.expr]) -> Iterator[str]:
     """The strings that an expression is made of, in order; of a name those that it is bound to."""
     for each in ast.walk(node):
-        if isinstance(each, ast.Constant) and isinstance(each.value, str):
-            yield each.value
+        if isinstance(each, ast.Constant) and isinstance(each.value, str | bytes):
+            yield each.value if isinstance(each.value, str) else each.value.decode("latin-1")
         elif isinstance(each, ast.Name) and each.id in texts:
             yield from _strings(texts[each.id], {name: value for name, value in texts.items() if name != each.id})
+
+
+def _readings(text: bytes) -> Iterator[bytes]:
+    """The text, and what it says where it is written in another alphabet."""
+    import binascii  # for few files
+
+    yield text
+    for read in (binascii.a2b_base64, binascii.unhexlify):
+        try:
+            yield read(text)
+        except (binascii.Error, ValueError):
+            continue
