@@ -96,7 +96,8 @@ def broke_in_passing(report: NumericsReport) -> str:
     steps = [each for each in report.bad_steps if each.at_any_scale]
     if not steps:
         return ""
-    return f"the order of its calls; its numbers broke in {counted(len(steps), 'step')}, not by the loss scale: see above"
+    broke = counted(len(steps), "step")
+    return f"the order of its calls; its numbers broke in {broke}, not by the loss scale: see above"
 
 
 def lines(report: NumericsReport) -> list[str]:

@@ -256,7 +256,8 @@ def magnitude_of_a_spectrum(p):
     """Its gradient goes back through complex numbers, and through a part of a tensor."""
     p.w = parameter(8, 8, value=0)
     spectrum = torch.fft.rfft(data(2, 8) @ p.w)
-    return (spectrum.real.square() + spectrum.imag.square() + (1e-9 if MENDED else 0)).sqrt().sum()  # BREAKS div zero-divisor
+    power = spectrum.real.square() + spectrum.imag.square() + (1e-9 if MENDED else 0)
+    return power.sqrt().sum()  # BREAKS div zero-divisor
 
 
 @case

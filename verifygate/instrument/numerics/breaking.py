@@ -105,9 +105,10 @@ class Breaking:
 
     def _is_root_of_zero(self) -> bool:
         """Whether 0 is raised to a negative power: the gradient of a root, or a reciprocal."""
-        if self._plain != "pow" or self._arguments[0] is self.output or not isinstance(self._arguments[1], int | float) or self._arguments[1] >= 0:
+        if self._plain != "pow" or self._arguments[0] is self.output:
             return False
-        return bool((self._arguments[0] == 0).any())
+        base, exponent = self._arguments[:2]
+        return isinstance(exponent, int | float) and exponent < 0 and bool((base == 0).any())
 
     def _has_zero_divisor(self) -> bool:
         given = self._arguments[0] if self._plain in ("reciprocal", "rsqrt") else self._arguments[1]
