@@ -143,7 +143,7 @@ def happened(origin: Origin) -> str:
     largest = f", largest input {origin.largest_input:.4g}" if of_finite else ""
     if origin.limit is Limit.OVERFLOW:
         limit = LARGEST.get(origin.dtype, LARGEST["float32"])
-        true = f"; it would be {origin.in_float32:.4g}" if origin.in_float32 is not None else ""
+        true = f"; it would be {origin.in_float32:.5g}" if origin.in_float32 is not None else ""
         return f"larger than {limit:.6g}, the largest {origin.dtype}{true} ({dtypes}{largest})"
     return f"{_WORDS[origin.limit]} ({dtypes}{largest})"
 
