@@ -245,6 +245,34 @@ def test_weights_that_a_step_spoilt_are_told_by_what_spoilt_them(
     assert told.rstrip().endswith("its numbers broke in 3 steps, not by the loss scale: see above")
 
 
+GUARDED = """
+import math, torch
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+for step in range(4):
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = (model(torch.zeros(2, 4)) + 12).half().mul(6e3).mean()
+    if not math.isfinite(loss.item()):
+        continue
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.slow
+def test_a_guard_that_leaves_every_step_out_is_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is no child process; and the operation that broke is told although no step was made."""
+    (tmp_path / "train.py").write_text(GUARDED, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--numerics", "--", sys.executable, "train.py")) == 2
+    told = capsys.readouterr().out
+    assert "not finite in step 1: train.py:7: `mul`" in told
+    assert "no step was made; this operation was the last that broke" in told
+    assert "no backward and no step was recorded after 4 autocast regions: the script's own code left them out" in told
+
+
 PER_SAMPLE = """
 import torch
 from torch.func import functional_call, grad, vmap

@@ -133,6 +133,8 @@ def _told(bad: BadStep) -> list[str]:
     if origin is None:
         return ["the steps after a skipped one are watched; `--numerics` watches the first ones too"]
     alone = ["the loss is not finite, its gradients are"] if bad.loss and not bad.gradients else []
+    if not (bad.loss or bad.gradients or bad.skipped):
+        alone = ["no step was made; this operation was the last that broke"]
     return [happened(origin), *alone, *_share_of_the_scale(bad), f"remedy: {remedy(bad)}"]
 
 

@@ -288,7 +288,10 @@ def _casts_by_itself(seen: TraceSummary) -> bool:
 
 def _no_step(counts: dict[str, int]) -> str:
     """Why no step was recorded: training elsewhere, or code that leaves each step out."""
-    backwards = counts.get("backward", 0)
+    backwards, regions = counts.get("backward", 0), counts.get("autocast", 0)
+    if not backwards and regions and "optimizer" in counts:
+        after = f"no backward and no step was recorded after {counted(regions, 'autocast region')}"
+        return f"{after}: the script's own code left them out, as where it asks for a finite loss first"
     if not backwards:
         return "no optimizer step was recorded: a child process that is forked, or has another environment, is not seen"
     after = f"no optimizer step was recorded after {counted(backwards, 'backward')}"

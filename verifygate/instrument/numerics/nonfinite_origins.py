@@ -56,6 +56,8 @@ class NonfiniteOrigins:
         """Whether a step was made since the last backward; another one behind it has the same loss."""
         self._places: dict[int, tuple[int, str]] = {}
         """Sequence number of autograd -> place and module of the forward."""
+        self._last: Cause | None = None
+        """The operation that broke last, whatever came of it."""
         self._operations = 0
         self._watched = 0
         self._after_bad = 0
@@ -102,7 +104,10 @@ class NonfiniteOrigins:
         return number < self._first or number & (number - 1) == 0
 
     def told(self) -> None:
-        """The run is over."""
+        """The run is over. Of one that never came to a step, the last operation that broke is told."""
+        if not self._recording.steps and self._last is not None:
+            last = {"origin": self._last, "scale": self._last["scale"]}
+            self._tell("bad-step", number=1, skipped=False, loss=False, gradients=0, **last)
         self._tell("numerics", watched=self._watched, why_not=self._why_not)
 
     def _start(self) -> None:
@@ -234,7 +239,7 @@ class NonfiniteOrigins:
         place, module = self._recording.places.here(), self._modules.here
         if node is not None:
             place, module = self._places.get(node._sequence_nr(), (place, ""))
-        return {
+        self._last = {
             "operation": self._operations,
             "operator": breaking.name,
             "kind": kind,
@@ -245,6 +250,7 @@ class NonfiniteOrigins:
             "scale": self._scale(),
             **breaking.figures(),
         }
+        return self._last
 
 
 def _address(tensor: Any) -> int:
