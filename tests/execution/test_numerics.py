@@ -273,6 +273,40 @@ def test_a_guard_that_leaves_every_step_out_is_the_reason(
     assert "no backward and no step was recorded after 4 autocast regions: the script's own code left them out" in told
 
 
+SHARDED = """
+import torch, torch.distributed as dist
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+net = torch.nn.Linear(8, 1)
+fully_shard(net, mesh=init_device_mesh("cpu", (1,)), mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
+optimizer = torch.optim.AdamW(net.parameters(), 1e-2)
+for step in range(5):
+    loss = (net(torch.ones(4, 8)).float() / (0.0 if step == 2 else 1.0)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_shards_are_read_where_they_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A `DTensor` has no memory of its own, and gathered weights have given theirs back when the next step begins."""
+    if not hasattr(pytest.importorskip("torch.distributed.fsdp"), "fully_shard"):
+        pytest.skip("this torch has no fully_shard")
+    (tmp_path / "train.py").write_text(SHARDED, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--numerics", "--health", "--format", "json", "--", sys.executable, "train.py")) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["outcome"], report["trace"]["problems"]) == ("clean", [])
+    bad = {each["step"]: each for each in report["numerics"]["bad_steps"]}
+    assert (bad[3]["origin"]["line"], bad[3]["origin"]["limit"], bad[3]["loss"]) == (10, "zero-divisor", True)
+    assert all(each["gradients"] for each in bad.values())
+
+
 PER_SAMPLE = """
 import torch
 from torch.func import functional_call, grad, vmap

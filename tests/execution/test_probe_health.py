@@ -14,6 +14,7 @@ import pytest
 from verifygate.cli import main
 from verifygate.execution.health import health
 from verifygate.execution.health_text import lines
+from verifygate.execution.parameter_movement import movements
 from verifygate.model.health import HealthReport, HealthRow, Movement, ParameterMovement, ShadowRow
 from verifygate.quality.docs import DOCS
 
@@ -247,6 +248,17 @@ def test_gradients_that_overflow_while_the_scale_is_found_hide_no_error() -> Non
     for what, errors in (("gradient", (inf, inf)), ("output", (inf, 1e-3))):
         (row,) = health([{**compared(what, error), "step": step} for step, error in enumerate(errors, 1)]).shadow
         assert row.error is None
+
+
+@pytest.mark.parametrize(("gradient", "movement"), [(True, Movement.SKIPPED), (False, Movement.NO_GRADIENT)])
+def test_where_no_step_was_made_a_parameter_without_a_gradient_says_so(gradient: bool, movement: Movement) -> None:
+    """A head that was replaced after its optimizer was made: nothing skips it, it never gets a gradient."""
+    row = {
+        "name": "head", "dtype": "float32", "trainable": True, "optimized": True, "gradient": gradient, "sparse": False,
+        "changed": False, "rate": 0.1, "stepped": 0, "moved": 0, "began_alike": 0, "reached": 0, "unmoved": 0,
+    }  # fmt: skip
+    (told,) = movements([{"event": "parameter-moves", "windows": 4, "steps": 0, "rows": [row]}])
+    assert told.movement is movement
 
 
 def test_modules_that_hand_on_one_tensor_are_one_line():

@@ -41,13 +41,13 @@ class Breaking:
 
     @cached_property
     def makes_nan(self) -> bool:
-        return bool(torch.isnan(self.output).any())
+        return bool(torch.isnan(_values(self.output)).any())
 
     @cached_property
     def bad_inputs(self) -> list[bool]:
         """For each input that is not finite, whether it holds a NaN. What is written in place is no input any more."""
         others = [each for each in self.inputs if each is not self.output]
-        return [bool(torch.isnan(each).any()) for each in others if not is_finite(each)]
+        return [bool(torch.isnan(_values(each)).any()) for each in others if not is_finite(each)]
 
     @property
     def writes(self) -> bool:
@@ -108,13 +108,13 @@ class Breaking:
         if self._plain != "pow" or self._arguments[0] is self.output:
             return False
         base, exponent = self._arguments[:2]
-        return isinstance(exponent, int | float) and exponent < 0 and bool((base == 0).any())
+        return isinstance(exponent, int | float) and exponent < 0 and bool((_values(base) == 0).any())
 
     def _has_zero_divisor(self) -> bool:
         given = self._arguments[0] if self._plain in ("reciprocal", "rsqrt") else self._arguments[1]
         if given is self.output:  # written over: an inf has come of a zero
-            return bool(torch.isinf(given).any())
-        return bool((given == 0).any()) if isinstance(given, torch.Tensor) else given == 0
+            return bool(torch.isinf(_values(given)).any())
+        return bool((_values(given) == 0).any()) if isinstance(given, torch.Tensor) else given == 0
 
     def figures(self) -> dict[str, Any]:
         """Dtypes, the largest finite input, the largest result in float32: None where that is infinite, or unknown."""
@@ -130,10 +130,20 @@ class Breaking:
 
 
 def is_finite(tensor: Any) -> bool:
-    """Whether all its elements are; of a sparse one, those that it has. Of other layouts nothing is said."""
-    if tensor.layout is torch.sparse_coo:
-        tensor = tensor._values()
-    return tensor.layout is not torch.strided or bool(torch.isfinite(tensor).all())
+    """Whether all its elements are; of a sparse one, those that it has; of a `DTensor`, those of this rank.
+
+    Nothing is said of other layouts, nor of memory that was given back, as FSDP does with gathered weights.
+    """
+    tensor = _values(tensor)
+    if tensor.layout is not torch.strided or tensor.untyped_storage().nbytes() == 0:
+        return True
+    return bool(torch.isfinite(tensor).all())
+
+
+def _values(tensor: Any) -> Any:
+    """What can be read of a tensor: of a sparse one its elements, of a `DTensor` those of this rank."""
+    tensor = getattr(tensor, "_local_tensor", tensor)
+    return tensor._values() if tensor.layout is torch.sparse_coo else tensor
 
 
 def is_on_purpose(breaking: Breaking) -> bool:
@@ -161,7 +171,6 @@ def _float32(value: Any) -> Any:
 
 def _largest(tensor: Any) -> float:
     """The largest finite magnitude; 0 of nothing."""
-    values = tensor._values() if tensor.layout is torch.sparse_coo else tensor
-    finite = values.detach().abs().float()
+    finite = _values(tensor).detach().abs().float()
     finite = finite[torch.isfinite(finite)]
     return float(finite.max()) if finite.numel() else 0.0

@@ -18,7 +18,11 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from torch.utils._python_dispatch import (
+    TorchDispatchMode,
+    _get_current_dispatch_mode_stack,
+    is_traceable_wrapper_subclass,
+)
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..launch import Tell
@@ -165,11 +169,17 @@ class NonfiniteOrigins:
         self._told += 1
         told: dict[str, Any] = {"number": number, "skipped": skipped, "scale": self._scale()}
         told["loss"] = self._of_loss is not None
-        told["gradients"] = len(self._reached)
+        told["gradients"] = len(self._reached) or self._spoilt(track)
         if causes:
             origin = min(causes, key=lambda cause: int(cause["operation"]))
             told |= {"origin": origin, "scale": origin["scale"] or told["scale"]}
         self._tell("bad-step", **told)
+
+    @staticmethod
+    def _spoilt(track: Any) -> int:
+        """How many gradients are not finite, where nobody saw them become so: of shards, for example."""
+        found = (each.grad for each in track.parameters) if track is not None else ()
+        return sum(each is not None and not is_finite(each) for each in found)
 
     def _scale(self) -> float | None:
         """The loss scale of the step that is over: `update()` has not been called yet."""
@@ -200,8 +210,8 @@ class NonfiniteOrigins:
                 bad.append(each)
             else:
                 self._causes.pop(each, None)  # written over in place
-                if _is_whole(each):
-                    self._stored.pop(_address(each), None)
+                if (address := _address(each)) and _is_whole(each):
+                    self._stored.pop(address, None)
         if bad:
             cause = self._cause(Breaking(operator, name, arguments, keywords, bad[0]), node)
             for each in bad:
@@ -254,14 +264,15 @@ class NonfiniteOrigins:
 
 
 def _address(tensor: Any) -> int:
-    """Where the memory of a tensor begins; 0 for one that has none of its own, such as a sparse one."""
-    return int(tensor.untyped_storage().data_ptr()) if tensor.layout is torch.strided else 0
+    """Where the memory of a tensor begins; 0 for one that has none of its own: a sparse one, or a `DTensor`."""
+    if tensor.layout is not torch.strided or is_traceable_wrapper_subclass(tensor):
+        return 0
+    return int(tensor.untyped_storage().data_ptr())
 
 
 def _is_whole(tensor: Any) -> bool:
-    """Whether a tensor covers its memory, and is no part of another."""
-    strided = tensor.layout is torch.strided
-    return strided and tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes()
+    """Whether a tensor with memory of its own covers it, and is no part of another."""
+    return bool(tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes())
 
 
 def _results(operator: Any, arguments: tuple[Any, ...], result: Any) -> Iterator[Any]:
