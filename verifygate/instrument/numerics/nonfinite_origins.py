@@ -208,8 +208,8 @@ class NonfiniteOrigins:
         for each in filter(may_break, _results(operator, arguments, result)):
             if not is_finite(each):
                 bad.append(each)
-            else:
-                self._causes.pop(each, None)  # written over in place
+            elif self._stored or len(self._causes):  # it may be written over in place
+                self._causes.pop(each, None)
                 if (address := _address(each)) and _is_whole(each):
                     self._stored.pop(address, None)
         if bad:
