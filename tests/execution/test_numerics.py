@@ -1,4 +1,4 @@
-"""Where the numbers of a step break: line, operator and limit of 26 faulty programs, and silence on their twins."""
+"""Where the numbers of a step break: line, operator and limit of 31 faulty programs, and silence on their twins."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import pytest
 
 from verifygate.cli import main
 from verifygate.execution.instruments import launch
-from verifygate.execution.numerics import numerics
+from verifygate.execution.numerics import never_settles, numerics
 from verifygate.execution.ranks import read_run
-from verifygate.model.numerics import NumericsReport
+from verifygate.execution.recorded_trace import Event, Section, Trace
+from verifygate.execution.trace_summary import summary
+from verifygate.model import ScaleChange, TraceSummary
+from verifygate.model.numerics import BadStep, Limit, NumericsReport, Origin
 from verifygate.process.subject import Subject
 from verifygate.quality.docs import DOCS
 
@@ -163,6 +166,214 @@ def test_a_loss_that_is_no_number_is_never_clean(
     told = {(each["origin"]["line"], each["gradients"], each["skipped"]) for each in steps_told}
     assert told == ({(11, 0, False)} if code else set())
     assert code or report["numerics"] is None or not report["numerics"]["bad_steps"]
+
+
+TWO = """
+import torch
+from torch import nn
+table = nn.Embedding(8, 4, sparse=True).cuda()
+head = nn.Linear(4, 1).cuda()
+first = torch.optim.SGD(table.parameters(), lr=1e-2)
+second = torch.optim.SGD(head.parameters(), lr=1e-2)
+scaler = torch.amp.GradScaler("cuda", init_scale=2.0)
+for step in range(8):
+    first.zero_grad()
+    second.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        rows = table(torch.tensor([0, 3]).cuda())
+        loss = FAULT
+    scaler.scale(loss).backward()
+    scaler.step(first)
+    scaler.step(second)
+    scaler.update()
+"""
+ALONE = "head(rows.detach()).float().mean() / (rows.detach().sum() * 0) + rows.mean()"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "code", "skipped"),
+    [("head(rows).float().mean() / (rows.sum() * 0)", 1, 16), (ALONE, 1, 8), ("head(rows).float().mean()", 0, 0)],
+    ids=["both", "one", "none"],
+)
+def test_two_optimizers_behind_one_backward(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    fault: str,
+    code: int,
+    skipped: int,
+) -> None:
+    """The second step is told where it broke as the first is; and one that never steps is enough to be unstable."""
+    (tmp_path / "train.py").write_text(TWO.replace("FAULT", fault), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    words = ("probe", "--emulate-cuda", "--numerics", "--health", "--format", "json", "--", sys.executable, "train.py")
+    assert main(words) == code
+    report = json.loads(capsys.readouterr().out)
+    assert report["trace"]["skipped"] == skipped
+    lines_told = [each["origin"]["line"] for each in report["numerics"]["bad_steps"]]
+    assert set(lines_told) == ({14} if code else set())
+    assert len(lines_told) >= skipped / 2
+    assert report["outcome"] == ("unstable" if code else "clean")
+
+
+POISONED = """
+import torch
+weight = torch.nn.Parameter(torch.ones(4))
+optimizer = torch.optim.SGD([weight], lr=1e-2)
+for step in range(4):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = torch.ones(2, 4) @ weight
+    loss = (output.float() * (0 if step == 1 else 1) / (0 if step == 1 else 1)).sum()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.slow
+def test_weights_that_a_step_spoilt_are_told_by_what_spoilt_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The steps behind it lead to the same place; and what went on although it broke does not end in a bare `clean`."""
+    (tmp_path / "train.py").write_text(POISONED, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--numerics", "--", sys.executable, "train.py")) == 0
+    told = capsys.readouterr().out
+    assert set(re.findall(r"not finite in step [\d, ]+: (\S+) `div`", told)) == {"train.py:9:"}
+    assert "its input was inf or NaN" not in told
+    assert told.rstrip().endswith("its numbers broke in 3 steps, not by the loss scale: see above")
+
+
+GUARDED = """
+import math, torch
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+for step in range(4):
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = (model(torch.zeros(2, 4)) + 12).half().mul(6e3).mean()
+    if not math.isfinite(loss.item()):
+        continue
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.slow
+def test_a_guard_that_leaves_every_step_out_is_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is no child process; and the operation that broke is told although no step was made."""
+    (tmp_path / "train.py").write_text(GUARDED, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--numerics", "--", sys.executable, "train.py")) == 2
+    told = capsys.readouterr().out
+    assert "not finite in step 1: train.py:7: `mul`" in told
+    assert "no step was made; this operation was the last that broke" in told
+    assert "no backward and no step was recorded after 4 autocast regions: the script's own code left them out" in told
+
+
+SHARDED = """
+import torch, torch.distributed as dist
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+net = torch.nn.Linear(8, 1)
+fully_shard(net, mesh=init_device_mesh("cpu", (1,)), mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
+optimizer = torch.optim.AdamW(net.parameters(), 1e-2)
+for step in range(5):
+    loss = (net(torch.ones(4, 8)).float() / (0.0 if step == 2 else 1.0)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_shards_are_read_where_they_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A `DTensor` has no memory of its own, and gathered weights have given theirs back when the next step begins."""
+    if not hasattr(pytest.importorskip("torch.distributed.fsdp"), "fully_shard"):
+        pytest.skip("this torch has no fully_shard")
+    (tmp_path / "train.py").write_text(SHARDED, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--numerics", "--health", "--format", "json", "--", sys.executable, "train.py")) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["outcome"], report["trace"]["problems"]) == ("clean", [])
+    bad = {each["step"]: each for each in report["numerics"]["bad_steps"]}
+    assert (bad[3]["origin"]["line"], bad[3]["origin"]["limit"], bad[3]["loss"]) == (10, "zero-divisor", True)
+    assert all(each["gradients"] for each in bad.values())
+
+
+PER_SAMPLE = """
+import torch
+from torch.func import functional_call, grad, vmap
+net = torch.nn.Linear(6, 1)
+weights = {name: each.detach().clone().requires_grad_() for name, each in net.named_parameters()}
+optimizer = torch.optim.SGD(weights.values(), 1e-2)
+def loss(w, x):
+    with torch.autocast("cpu", dtype=torch.float16):
+        return functional_call(net, w, (x[None],)).float().square().sum()
+for step in range(3):
+    found = vmap(grad(loss), (None, 0))({name: each.detach() for name, each in weights.items()}, torch.randn(4, 6))
+    for name, each in weights.items():
+        each.grad = found[name].mean(0)
+    optimizer.step()
+"""
+
+
+@pytest.mark.slow
+def test_what_runs_inside_of_torch_func_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its tensors may not be kept behind the call: that broke the recorder, and with it the answer."""
+    (tmp_path / "train.py").write_text(PER_SAMPLE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--numerics", "--health", "--format", "json", "--", sys.executable, "train.py")) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["outcome"], report["trace"]["problems"]) == ("clean", [])
+
+
+def steps_of(optimizer: int, stepped: str) -> list[Event]:
+    """`.` for a step, `x` for one that the scaler skipped."""
+    return [
+        Event(at, "scaler.step", at, (), "", {"optimizer": optimizer, "scaler": 1, "stepped": each == "."})
+        for at, each in enumerate(stepped)
+    ]
+
+
+def summed(trace: Trace, last: float) -> TraceSummary:
+    scales = (ScaleChange(scaler=1, step=0, scale=last),)
+    return summary(trace, {}, lambda path: path).model_copy(update={"scales": scales})
+
+
+def broken(steps: int, limit: Limit = Limit.OVERFLOW) -> NumericsReport:
+    origin = Origin(operator="exp", limit=limit, path="train.py", line=3)
+    bad = tuple(BadStep(step=number, skipped=True, scale=2.0, origin=origin) for number in range(1, steps + 1))
+    return NumericsReport(watched=9, bad_steps=bad)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "last", "bad", "told"),
+    [
+        ("." * 12, "x" * 12, 16.0, 2, "12 of 12 steps of optimizer 2 (SGD)"),
+        ("." * 12, "", 16.0, 0, ""),
+        ("xxx" + "." * 17, "", 8192.0, 0, ""),
+        ("x" * 17 + "...", "", 0.5, 0, "17 of 20 steps, and the scale fell to 0.5"),
+        (("." + "x" * 5) * 40, "", 16.0, 0, "200 of 240 steps"),
+        (".x" * 12, "", 0.25, 4, "the scale fell to 0.25, and 4 watched steps broke whatever it was"),
+        (".x" * 12, "", 2.0, 4, ""),
+    ],
+    ids=["one-of-two", "healthy", "found-its-level", "collapsed", "to-the-end", "falls-slowly", "passing"],
+)
+def test_what_never_settles(first: str, second: str, last: float, bad: int, told: str) -> None:
+    """By what the trace says of every step, whether or not it was watched."""
+    names = {1: {"type": "Adam", "tensors": 2}} | ({2: {"type": "SGD", "tensors": 2}} if second else {})
+    trace = Trace(sections=[Section(events=[*steps_of(1, first), *steps_of(2, second)])], optimizers=names)
+    found = never_settles(trace, summed(trace, last), broken(bad))
+    assert (told in found) if told else not found
 
 
 FIRST_TOO_LARGE = """

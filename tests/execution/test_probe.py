@@ -78,6 +78,14 @@ def test_a_breach_has_its_line_and_its_events(probe):
     assert finding["steps"][-1]["text"].startswith("event 8, clip of 2 tensors: torch.nn.utils.clip_grad_norm_")
 
 
+def test_a_checkpoint_belongs_to_the_step_before_it(probe):
+    """Behind the last of 6 steps there is no seventh."""
+    kept = LOOP.replace("UNSCALE", "scaler.unscale_(optimizer)") + "\ntorch.save(optimizer.state_dict(), 'o.pt')\n"
+    _, out, _ = probe(kept, "--format", "json")
+    (finding,) = json.loads(out)["findings"]
+    assert (finding["rule"], finding["run"].rpartition(", ")[2]) == ("AMP302", "step 6")
+
+
 @pytest.mark.slow
 def test_a_loss_that_cuda_refuses(probe):
     """Only where CUDA is emulated does anything show: the CPU computes it."""

@@ -12,7 +12,9 @@ import jsonschema
 import pytest
 
 from verifygate.cli import main
+from verifygate.execution.health import health
 from verifygate.execution.health_text import lines
+from verifygate.execution.parameter_movement import movements
 from verifygate.model.health import HealthReport, HealthRow, Movement, ParameterMovement, ShadowRow
 from verifygate.quality.docs import DOCS
 
@@ -227,6 +229,36 @@ def test_two_models_of_one_class_have_rows_of_their_own(probed):
     assert {row["name"] for row in health["shadow"]} == {"Sequential", "Sequential.0", "Sequential.1", "Sequential.2"}
     assert all(row["error"] < 5e-3 for row in health["shadow"])
     assert {row["name"] for row in health["shadow"] if row["what"] == "gradient"} == {"Sequential.0", "Sequential.2"}
+
+
+def test_gradients_that_overflow_while_the_scale_is_found_hide_no_error() -> None:
+    """Of an output it is the worst there is; of a gradient it counts only where no step was finite."""
+
+    def compared(what: str, *errors: float) -> dict[str, object]:
+        return {
+            "event": "health-shadow", "why_not": "",
+            "rows": [{"what": what, "name": "head", "elements": 4, "flushed": 0, "error": each} for each in errors],
+        }  # fmt: skip
+
+    inf = float("inf")
+    told = [{**compared("gradient", error), "step": step} for step, error in enumerate((inf, 2e-3, 1e-3), 1)]
+    (row,) = health(told).shadow
+    assert (row.error, row.errors) == (2e-3, ((1, None), (2, 2e-3), (3, 1e-3)))
+    assert "  left out, where not finite: step 1" in lines(HealthReport(steps=(1, 2, 3), shadow=(row,)))
+    for what, errors in (("gradient", (inf, inf)), ("output", (inf, 1e-3))):
+        (row,) = health([{**compared(what, error), "step": step} for step, error in enumerate(errors, 1)]).shadow
+        assert row.error is None
+
+
+@pytest.mark.parametrize(("gradient", "movement"), [(True, Movement.SKIPPED), (False, Movement.NO_GRADIENT)])
+def test_where_no_step_was_made_a_parameter_without_a_gradient_says_so(gradient: bool, movement: Movement) -> None:
+    """A head that was replaced after its optimizer was made: nothing skips it, it never gets a gradient."""
+    row = {
+        "name": "head", "dtype": "float32", "trainable": True, "optimized": True, "gradient": gradient, "sparse": False,
+        "changed": False, "rate": 0.1, "stepped": 0, "moved": 0, "began_alike": 0, "reached": 0, "unmoved": 0,
+    }  # fmt: skip
+    (told,) = movements([{"event": "parameter-moves", "windows": 4, "steps": 0, "rows": [row]}])
+    assert told.movement is movement
 
 
 def test_modules_that_hand_on_one_tensor_are_one_line():

@@ -317,6 +317,29 @@ def test_findings_that_are_left_end_in_1(tmp_path: Path, monkeypatch: pytest.Mon
     assert command(tmp_path, monkeypatch, "fix").return_value == 1
 
 
+def test_a_diff_names_lines_of_the_files_that_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A line that the fix before it puts in moves what is left: by the file on disk until it is written."""
+    text = """import torch
+
+
+def train(model, batches, loss_fn):
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = loss_fn(model(inputs), targets)
+        scaler.scale(loss).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
+"""
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    assert "not fixed: train.py:15: AMP302" in command(tmp_path, monkeypatch, "fix", "--diff").stderr
+    assert "not fixed: train.py:16: AMP302" in command(tmp_path, monkeypatch, "fix").stderr
+
+
 def test_a_clean_tree_loads_no_libcst(tmp_path: Path):
     """libcst is for trees with something to fix."""
     (tmp_path / "train.py").write_text("import torch\n\nscaler = torch.amp.GradScaler('cuda')\n", encoding="utf-8")

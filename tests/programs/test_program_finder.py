@@ -81,9 +81,8 @@ def test_a_file_that_trains_at_its_top_level(found: Found) -> None:
 )
 def test_what_is_handed_over_or_decorated_is_followed(start: str, found: Found) -> None:
     text = TRAIN.partition("if __name__")[0]
-    assert commands(found({"engine.py": STEP, "run.py": f"import hydra, torch, typer\n{text}\n{start}\n"})) == [
-        "python run.py"
-    ]
+    (command,) = commands(found({"engine.py": STEP, "run.py": f"import hydra, torch, typer\n{text}\n{start}\n"}))
+    assert command.startswith("python run.py")
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,35 @@ n_layer = 12
 
 train(None, None, ())
 """
+JSONARGPARSE = """
+import jsonargparse, torch
+{step}
+
+def main(lr: float, epochs: int = 10, use_amp: bool = False):
+    train(None, None, ())
+
+
+if __name__ == "__main__":
+    jsonargparse.auto_cli(main)
+"""
+LIGHTNING = """
+import torch
+from lightning.pytorch import LightningModule
+from lightning.pytorch.cli import LightningCLI
+{step}
+
+class Net(LightningModule):
+    def __init__(self, hidden_dim: int = 512, lr: float = 0.1):
+        super().__init__()
+
+
+class Data:
+    def __init__(self, batch_size=64):
+        pass
+
+
+LightningCLI(Net, datamodule_class=Data)
+"""
 
 
 @pytest.mark.parametrize(
@@ -225,8 +254,141 @@ train(None, None, ())
         ),
         (ABSL, ["--epochs=1", "--dataset=fake", "--use_amp"]),
         (CONFIGURATOR, ["--max_iters=20", "--accumulation_steps=2", "--batch_size=4", "--compile=False"]),
+        (JSONARGPARSE, ["--epochs=1", "--use_amp=True"]),
+        (
+            LIGHTNING,
+            ["fit", "--model.hidden_dim=32", "--data.batch_size=4", "--trainer.max_epochs=1",
+             "--trainer.limit_train_batches=20", "--trainer.precision=16-mixed",
+             "--trainer.default_root_dir={temporary}"],
+        ),
+        (
+            LIGHTNING.replace("datamodule_class=Data", "run=False"),
+            ["--model.hidden_dim=32", "--trainer.max_epochs=1", "--trainer.limit_train_batches=20",
+             "--trainer.precision=16-mixed", "--trainer.default_root_dir={temporary}"],
+        ),
     ],
-    ids=["click", "typer", "tyro", "hugging-face", "absl", "configurator"],
+    ids=["click", "typer", "tyro", "hugging-face", "absl", "configurator", "jsonargparse", "lightning", "no-command"],
 )  # fmt: skip
 def test_what_other_libraries_declare(source: str, words: list[str], found: Found) -> None:
     assert settings(source.format(step=STEP), found) == words
+
+
+YACS = """
+import argparse, torch
+from settings import get_cfg_defaults
+{step}
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--config-file", default="")
+parser.add_argument(OPTS, nargs=argparse.REMAINDER)
+args = parser.parse_args()
+cfg = get_cfg_defaults()
+{merged}
+train(None, None, ())
+"""
+NODES = """
+from yacs.config import CfgNode as CN
+
+_C = CN()
+_C.SOLVER = CN()
+_C.SOLVER.MAX_ITER = 40000
+_C.SOLVER.WARMUP_EPOCHS = 5.0
+_C.SOLVER.IMS_PER_BATCH = 16
+_C.AMP = CN()
+_C.AMP.ENABLED = False
+_C.OUTPUT_DIR = "./out"
+
+
+def get_cfg_defaults():
+    return _C.clone()
+"""
+SET_BY_YACS = ["SOLVER.MAX_ITER", "20", "SOLVER.IMS_PER_BATCH", "4", "AMP.ENABLED", "True", "OUTPUT_DIR", "{temporary}"]
+
+
+@pytest.mark.parametrize(
+    ("option", "merged", "words"),
+    [
+        ("'opts'", "cfg.merge_from_list(args.opts)", SET_BY_YACS),
+        ("'--opts'", "cfg.merge_from_list(args.opts)", ["--opts", *SET_BY_YACS]),
+        ("'opts'", "cfg.freeze()", []),
+    ],
+)
+def test_what_a_node_of_yacs_holds(option: str, merged: str, words: list[str], found: Found) -> None:
+    """Where words of the command line are merged into it; a float stays, since yacs takes no integer for it."""
+    source = YACS.format(step=STEP, merged=merged).replace("OPTS", option)
+    (program,) = found({"train.py": source, "settings.py": NODES})
+    assert shlex.split(program.command)[2:] == words
+
+
+HYDRA = """
+import hydra, torch
+from dataclasses import dataclass
+from hydra.core.config_store import ConfigStore
+{step}
+
+@dataclass
+class Optimizer:
+    lr: float = 0.1
+    warmup_epochs: int = 5
+
+
+@dataclass
+class Config:
+    optimizer: Optimizer
+    epochs: int = 90
+
+
+ConfigStore.instance().store(name="structured", node=Config)
+
+
+@hydra.main(version_base=None, config_path=PATH, config_name=NAME)
+def main(cfg):
+    train(None, None, ())
+
+
+if __name__ == "__main__":
+    main()
+"""
+CONFIGURED = {
+    "conf/config.yaml": "defaults: [_self_, {data: cifar}, {model: base}, {override hydra/job_logging: none}]\n"
+    "amp: {enabled: false}\ntrainer: {max_epochs: 90, clip: 1.0}\nout_dir: ${hydra:runtime.output_dir}\n",
+    "conf/data/cifar.yaml": "batch_size: 256\n",
+    "conf/model/base.yaml": "defaults: [{encoder: big}, {/data@extra: cifar}]\n_target_: x.Y\nnum_layers: 12\n",
+    "conf/model/encoder/big.yaml": "num_layers: 24\n",
+}
+RUN_DIR = "hydra.run.dir={temporary}"
+AROUND = ["amp.enabled=True", "trainer.max_epochs=1", "out_dir={temporary}"]
+
+
+def test_what_hydra_composes(found: Found) -> None:
+    """Keys of all files in the defaults list by their packages, and nothing of another group's file."""
+    source = HYDRA.format(step=STEP).replace("PATH", "'conf'").replace("NAME", "'config'")
+    (program,) = found({"train.py": source, **CONFIGURED})
+    assert shlex.split(program.command)[2:] == [
+        *AROUND, "data.batch_size=4", "model.encoder.num_layers=2", "model.extra.batch_size=4", "model.num_layers=2",
+        RUN_DIR,
+    ]  # fmt: skip
+    assert program.obstacles == ()
+
+
+def test_a_group_that_is_made_up_brings_its_own_keys(found: Found) -> None:
+    source = HYDRA.format(step=STEP).replace("PATH", "'conf'").replace("NAME", "'config'")
+    made_up = {"conf/data/fake.yaml": "workers: 8\n", "conf/model/tiny.yaml": "weights: ???\n"}
+    (program,) = found({"train.py": source, **CONFIGURED, **made_up})
+    assert shlex.split(program.command)[2:] == ["data=fake", "model=tiny", *AROUND, "data.workers=0", RUN_DIR]
+    assert program.obstacles == ("needs model.weights=WEIGHTS",)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("'structured'", ["optimizer.warmup_epochs=0", "epochs=1", RUN_DIR]),
+        ("'unknown'", [RUN_DIR]),
+        ("'broken'", [RUN_DIR]),
+    ],
+)
+def test_what_no_file_of_hydra_says(name: str, words: list[str], found: Found) -> None:
+    """A dataclass in the store counts; a file that is not there, or is no YAML, says nothing."""
+    source = HYDRA.format(step=STEP).replace("PATH", "'conf'").replace("NAME", name)
+    (program,) = found({"train.py": source, "conf/broken.yaml": "a: [1\n", "conf/defaults.yaml": "epochs: 3\n"})
+    assert shlex.split(program.command)[2:] == words

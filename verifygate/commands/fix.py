@@ -41,7 +41,8 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     repair = repaired(sources, lambda files: _checked(files, every), wanted, unsafe=unsafe, torch=every.torch_version)
     left = [finding for finding in repair.report.findings if finding.rule in wanted]
     for finding, reason in sorted(repair.refused, key=lambda each: (each[0].path, each[0].line, each[0].rule)):
-        click.echo(f"verifygate: not fixed: {finding.path}:{finding.line}: {finding.rule}: {reason}", err=True)
+        line = repair.lines.get(finding.fingerprint, finding.line) if as_diff else finding.line
+        click.echo(f"verifygate: not fixed: {finding.path}:{line}: {finding.rule}: {reason}", err=True)
     warn_not_analysed(repair.report.not_analysed)
     if as_diff:
         click.echo(unified_diff(repair.changed), nl=False)  # bytes: sources need not be UTF-8

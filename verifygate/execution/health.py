@@ -117,7 +117,7 @@ def _shadow(compared: Sequence[Told]) -> list[ShadowRow]:
             ShadowRow(
                 name=name,
                 what=what,
-                error=_known(max(row["error"] for _, row in seen)),
+                error=_worst([row["error"] for _, row in seen], gradient=what == "gradient"),
                 underflow=sum(row["flushed"] for _, row in seen) / elements if elements else None,
                 errors=tuple((step, _known(row["error"])) for step, row in seen),
                 underflows=tuple((step, row["flushed"] / row["elements"]) for step, row in seen if row["elements"]),
@@ -130,6 +130,12 @@ def _largest(values: Iterable[float | None]) -> float | None:
     """None where there is none, or where one is not finite."""
     known = [value for value in values if value is not None]
     return max(known) if known and all(map(math.isfinite, known)) else None
+
+
+def _worst(errors: list[float], *, gradient: bool) -> float | None:
+    """The largest error. Gradients that overflow while the loss scale is being found are left out, unless all do."""
+    finite = [each for each in errors if math.isfinite(each)]
+    return max(finite) if finite and (gradient or len(finite) == len(errors)) else None
 
 
 def _known(error: float) -> float | None:

@@ -65,7 +65,14 @@ def _shadow(report: HealthReport) -> list[str]:
             found += ["", f"against float32, {title}, worst first"]
             head = ("name", "relative error", *(("underflow",) if what == "gradient" else ()))
             found += _table(head, [_compared(row, more) for row, more in groups[:SHOWN]]) + _more(groups)
+            found += _left_out([row for row, _ in groups])
     return found + [f"against float32: NOT MEASURED: {why}" for why in report.not_shadowed]
+
+
+def _left_out(rows: Sequence[ShadowRow]) -> list[str]:
+    """The steps of which a gradient that was not finite is in no error."""
+    steps = sorted({step for row in rows if row.error is not None for step, error in row.errors if error is None})
+    return [f"  left out, where not finite: step {', '.join(map(str, steps))}"] if steps else []
 
 
 def _compared(row: ShadowRow, more: int) -> tuple[str, ...]:

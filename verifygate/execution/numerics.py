@@ -57,22 +57,47 @@ def _origin(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | None
     )
 
 
-def never_settles(seen: TraceSummary, report: NumericsReport) -> str:
+def never_settles(trace: Trace, seen: TraceSummary, report: NumericsReport) -> str:
     """Why the run is not clean although it broke no rule: its loss scale finds no level, or its loss is no number.
 
-    Empty where neither was seen.
+    Each optimizer is asked by itself: one of a GAN may step while the other never does. Empty where neither was seen.
     """
     last = seen.scales[-1].scale if seen.scales else None
-    at_the_end = sum(each.skipped and each.step > seen.steps - LAST for each in report.bad_steps)
-    falls_for_ever = seen.skipped == seen.steps and any(each.at_any_scale for each in report.bad_steps)
-    mostly = seen.steps >= ENOUGH_STEPS and 2 * seen.skipped > seen.steps
-    if mostly and (falls_for_ever or at_the_end * 2 > LAST or (last is not None and last < 1)):
-        fell = f", and the scale fell to {last:g}" if last is not None else ""
-        return f"the scaler skipped {seen.skipped} of {seen.steps} steps{fell}: it finds no scale that holds"
-    losses = sum(each.loss and each.at_any_scale is True for each in report.bad_steps)
+    any_scale = [each for each in report.bad_steps if each.at_any_scale]
+    for optimizer, skips in _skips(trace).items():
+        mostly = len(skips) >= ENOUGH_STEPS and 2 * sum(skips) > len(skips)
+        for_ever = all(skips) and any_scale
+        if mostly and (for_ever or 2 * sum(skips[-LAST:]) > LAST or (last is not None and last < 1)):
+            of = f" of {optimizer}" if len(trace.optimizers) > 1 else ""
+            fell = f", and the scale fell to {last:g}" if last is not None else ""
+            return f"the scaler skipped {sum(skips)} of {len(skips)} steps{of}{fell}: it finds no scale that holds"
+    losses = sum(each.loss for each in any_scale)
     if losses >= LAST and 2 * losses > report.watched:
         return f"the loss was inf or NaN in {losses} of {report.watched} watched steps, whatever its scale"
+    if last is not None and last < 1 and len(any_scale) >= LAST:
+        broke = counted(len(any_scale), "watched step")
+        return f"the scale fell to {last:g}, and {broke} broke whatever it was"
     return ""
+
+
+def _skips(trace: Trace) -> dict[str, list[bool]]:
+    """Of each optimizer that a scaler steps, in words, whether it skipped the step."""
+    found: dict[str, list[bool]] = {}
+    for event in trace.events:
+        if event.kind in ("scaler.step", "optimizer.step") and not event.raised:
+            for number in event.optimizers()[:1] or (0,):
+                name = f"optimizer {number} ({trace.optimizers.get(number, {}).get('type', 'not known')})"
+                found.setdefault(name, []).append(event.fields.get("stepped") is False)
+    return found
+
+
+def broke_in_passing(report: NumericsReport) -> str:
+    """That a run went on although its numbers broke, and not by the loss scale; empty where they did not."""
+    steps = [each for each in report.bad_steps if each.at_any_scale]
+    if not steps:
+        return ""
+    broke = counted(len(steps), "step")
+    return f"the order of its calls; its numbers broke in {broke}, not by the loss scale: see above"
 
 
 def lines(report: NumericsReport) -> list[str]:
@@ -108,16 +133,19 @@ def _told(bad: BadStep) -> list[str]:
     if origin is None:
         return ["the steps after a skipped one are watched; `--numerics` watches the first ones too"]
     alone = ["the loss is not finite, its gradients are"] if bad.loss and not bad.gradients else []
+    if not (bad.loss or bad.gradients or bad.skipped):
+        alone = ["no step was made; this operation was the last that broke"]
     return [happened(origin), *alone, *_share_of_the_scale(bad), f"remedy: {remedy(bad)}"]
 
 
 def happened(origin: Origin) -> str:
     """Which limit was crossed, and by what."""
     dtypes = f"{', '.join(origin.dtypes) or 'no tensor'} -> {origin.dtype}"
-    largest = f", largest input {origin.largest_input:.4g}" if origin.largest_input is not None else ""
+    of_finite = origin.largest_input is not None and origin.limit is not Limit.CAME_IN
+    largest = f", largest input {origin.largest_input:.4g}" if of_finite else ""
     if origin.limit is Limit.OVERFLOW:
         limit = LARGEST.get(origin.dtype, LARGEST["float32"])
-        true = f"; it would be {origin.in_float32:.4g}" if origin.in_float32 is not None else ""
+        true = f"; it would be {origin.in_float32:.5g}" if origin.in_float32 is not None else ""
         return f"larger than {limit:.6g}, the largest {origin.dtype}{true} ({dtypes}{largest})"
     return f"{_WORDS[origin.limit]} ({dtypes}{largest})"
 
@@ -152,6 +180,8 @@ def remedy(bad: BadStep) -> str:
             return "add an epsilon below the root: its gradient at 0 is infinite"
         case Limit.ZERO_DIVISOR:
             return "keep the divisor away from 0: an epsilon that float16 holds (above 6e-8), a count of at least 1"
+        case Limit.LOG_OF_ZERO if "ctc" in origin.operator:
+            return "leave out targets that are longer than their inputs, repeats counted twice; or `zero_infinity=True`"
         case Limit.LOG_OF_ZERO:
             return "take the logarithm of what cannot be 0: `log_softmax`, `logsigmoid`, an epsilon in float32"
         case Limit.NOT_A_NUMBER:

@@ -36,10 +36,10 @@ def _movement(row: dict[str, Any], fact: dict[str, Any], share: float | None) ->
         return _after_steps(row, share or 0.0)
     if row["changed"]:
         return Movement.MOVED
-    if row["optimized"] and fact["windows"] and not fact["steps"]:
-        return Movement.SKIPPED
     if not row["gradient"]:
         return Movement.NO_GRADIENT
+    if row["optimized"] and fact["windows"] and not fact["steps"]:
+        return Movement.SKIPPED
     if not row["optimized"]:
         return Movement.NOT_OPTIMIZED
     return Movement.NOT_JUDGED if row["sparse"] or row["rate"] else Movement.RATE_ZERO

@@ -20,7 +20,7 @@ from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.health import health
 from verifygate.execution.instruments import CHILDREN_VARIABLE, Launched, launch
-from verifygate.execution.numerics import never_settles, numerics
+from verifygate.execution.numerics import broke_in_passing, never_settles, numerics
 from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.order import OrderJudge
 from verifygate.execution.ranks import compare, read_run, with_ranks
@@ -184,8 +184,10 @@ def _report(
     seen = with_ranks(seen, ranks, str)
     broken = numerics(launched.told, trace, scrubber.inside)
     outcome, reason = _outcome(launched, seen, bool(found), scrubber)
-    if outcome in (Witnessed.CLEAN, Witnessed.NOT_MEASURED) and (unstable := never_settles(seen, broken)):
+    if outcome in (Witnessed.CLEAN, Witnessed.NOT_MEASURED) and (unstable := never_settles(trace, seen, broken)):
         outcome, reason = Witnessed.UNSTABLE, unstable
+    if outcome is Witnessed.CLEAN:
+        reason = "; ".join(filter(None, (broke_in_passing(broken), reason)))
     if outcome is Witnessed.FAILED and (lacking := for_failure(reason, scrubber.text(interpreter), scrubber.root)):
         reason = f"{reason}; {lacking}"
     return ProbeReport(
@@ -286,7 +288,10 @@ def _casts_by_itself(seen: TraceSummary) -> bool:
 
 def _no_step(counts: dict[str, int]) -> str:
     """Why no step was recorded: training elsewhere, or code that leaves each step out."""
-    backwards = counts.get("backward", 0)
+    backwards, regions = counts.get("backward", 0), counts.get("autocast", 0)
+    if not backwards and regions and "optimizer" in counts:
+        after = f"no backward and no step was recorded after {counted(regions, 'autocast region')}"
+        return f"{after}: the script's own code left them out, as where it asks for a finite loss first"
     if not backwards:
         return "no optimizer step was recorded: a child process that is forked, or has another environment, is not seen"
     after = f"no optimizer step was recorded after {counted(backwards, 'backward')}"

@@ -21,6 +21,7 @@ SEEN_IN = "seen in"
 SHOWN_SECTIONS = 5
 ASKED_WITHIN = 4
 """Lines."""
+_BEHIND_A_STEP = frozenset({"update", "scheduler.step", "save"})
 
 
 @dataclass(frozen=True)
@@ -126,17 +127,23 @@ def _column(path: str, line: int, sources: Sources) -> int:
     return len(text) - len(text.lstrip()) + 1
 
 
+def _step(hit: ObservedViolation) -> int:
+    """The step that an event belongs to, counted from 1: a schedule, an update, a checkpoint comes behind its own."""
+    event = hit.shown
+    return event.step if event.kind in _BEHIND_A_STEP and event.step else event.step + 1
+
+
 def _told(hit: ObservedViolation, times: int) -> str:
     numbers = sorted({hit.blamed.number, hit.shown.number})
     where = f"event{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
-    return f"seen in a run: {where}, step {hit.shown.step + 1}" + (f"; {times} times in all" if times > 1 else "")
+    return f"seen in a run: {where}, step {_step(hit)}" + (f"; {times} times in all" if times > 1 else "")
 
 
 def _seen(same: list[tuple[str, ObservedViolation]]) -> Detail:
     """In which tests (or when in the run) it was seen."""
     names = list(dict.fromkeys(name for name, _ in same if name))
     if not names:
-        return Detail(label="seen in step", values=tuple(str(hit.shown.step + 1) for _, hit in same[:SHOWN_SECTIONS]))
+        return Detail(label="seen in step", values=tuple(str(_step(hit)) for _, hit in same[:SHOWN_SECTIONS]))
     more = [f"and {len(names) - SHOWN_SECTIONS} more"] if len(names) > SHOWN_SECTIONS else []
     return Detail(label=SEEN_IN, values=(*names[:SHOWN_SECTIONS], *more))
 

@@ -5,7 +5,7 @@ A round takes at most one draft from each file, so that the next one is built on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from verifygate.config.version_pins import VersionRange
@@ -32,6 +32,8 @@ class Repair:
     fixed: tuple[Finding, ...]
     refused: tuple[tuple[Finding, str], ...]
     """Findings of rules with a fix that are left, and why each was not fixed: nothing was changed for them."""
+    lines: Mapping[str, int]
+    """Fingerprint of a finding -> its line before anything was changed."""
 
     @property
     def changed(self) -> tuple[tuple[SourceFile, SourceFile], ...]:
@@ -45,13 +47,14 @@ def repaired(sources: Sources, scan: Scan, codes: Collection[str], *, unsafe: bo
     work = _Work(sources, scan, frozenset(codes) & set(FIXES), unsafe, VersionRange.of(torch))
     while work.round():
         pass
-    return Repair(sources, work.sources, work.report, tuple(work.fixed), tuple(work.left()))
+    return Repair(sources, work.sources, work.report, tuple(work.fixed), tuple(work.left()), work.lines)
 
 
 class _Work:
     def __init__(self, sources: Sources, scan: Scan, codes: Collection[str], unsafe: bool, torch: VersionRange) -> None:
         self.sources = sources
         self.report = scan(sources)
+        self.lines = {each.fingerprint: each.line for each in self.report.findings}
         self.fixed: list[Finding] = []
         self.refused: dict[str, tuple[Finding, str]] = {}
         self._scan = scan

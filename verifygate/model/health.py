@@ -43,7 +43,8 @@ class ShadowRow(Model):
     what: str
     """`output` or `gradient`."""
     error: float | None
-    """||run - float32|| / ||float32||, the largest of the compared steps; null where it was not finite."""
+    """||run - float32|| / ||float32||, the largest of the compared steps; null where it was not finite: of an output in
+    any of them, of a gradient in all of them."""
     underflow: float | None = None
     """Of a gradient: elements that are zero in the run and not in float32 / all, over the compared steps."""
     errors: tuple[tuple[int, float | None], ...] = ()

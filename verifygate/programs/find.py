@@ -6,7 +6,7 @@ import ast
 import re
 import shlex
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -14,16 +14,19 @@ from verifygate.base.garbage import collection_paused
 from verifygate.model.program import Program
 from verifygate.programs.argparse_options import declared_by_assignments, declared_by_calls, has_sub_commands
 from verifygate.programs.first_run import FirstRun
+from verifygate.programs.hydra_settings import settings_of_hydra
+from verifygate.programs.lightning_settings import cli_of, has_sub_command, settings_of_lightning
 from verifygate.programs.obstacles import MOST, obstacles
 from verifygate.programs.option import Option
 from verifygate.programs.reach import Reach, Reached, Step
 from verifygate.programs.signature_options import declared_by_signatures
 from verifygate.programs.small_settings import Proposal, proposals
+from verifygate.programs.yacs_settings import settings_of_yacs
 from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.engine import room_for_nesting
-from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.program import Function, Module
 
 MOST_FOUND = 5
 _ENOUGH = 15
@@ -41,6 +44,7 @@ _ASIDE_BY_NAME = re.compile(r"legacy|bench|profil|sweep|hpo|demo|example_")
 _PLAIN = re.compile(r"[\w./{}=-]+")
 _CUDA = Alternatives(r"\bcuda\b|\.cuda\(")
 _HEADS = Alternatives(r"num_heads|n_head|nhead|MultiheadAttention|n_heads")
+_CONFIGURES = Alternatives(r"yacs|CfgNode|ConfigStore|LightningModule|LightningDataModule")
 _NO_PROGRAMS = frozenset({"setup.py", "conftest.py", "__init__.py", "hubconf.py", "noxfile.py", "conf.py"})
 
 
@@ -124,9 +128,16 @@ def _program(
     file: SourceFile, files: list[SourceFile], reached: Reached, step: Step, reach: Reach, root: Path
 ) -> Program:
     needs_cuda = any(_CUDA.found_in(each.data) for each in files)
-    options = _options(reached)
-    small = proposals(options, needs_cuda=needs_cuda, has_heads=any(_HEADS.found_in(each.data) for each in files))
+    has_heads = any(_HEADS.found_in(each.data) for each in files)
+
+    def proposed(options: Iterable[Option]) -> list[Proposal]:
+        return proposals(options, needs_cuda=needs_cuda, has_heads=has_heads)
+
+    options = _options(reached, list(_configuring(file, reach)), root, proposed)
+    small = proposed(options)
     start, problem = _start(file, root)
+    if (cli := cli_of(reached.functions)) is not None and has_sub_command(cli[0]):
+        start += " fit"
     if any(map(has_sub_commands, reached.functions)):
         small, options, problem = [], [], ["asks for a sub-command"]
     found = list(problem)
@@ -142,14 +153,35 @@ def _program(
     )
 
 
-def _options(reached: Reached) -> list[Option]:
-    """What the functions of a program declare; where none does, what its own file declares anywhere."""
+def _options(
+    reached: Reached, modules: list[Module], root: Path, proposed: Callable[[Iterable[Option]], list[Proposal]]
+) -> list[Option]:
+    """What the functions of a program declare; where none does, what its own file declares anywhere.
+
+    Then the settings of a configuration library that is read from the command line.
+    """
     found = list(declared_by_assignments(reached.functions[0]))
     found += [each for function in reached.functions for each in _declared(function, reached)]
+    own = reached.functions[0].module
     if not found:
-        module = reached.functions[0].module
-        found = [each for function in module.all_functions for each in _declared(function, reached)]
-    return sorted(found, key=lambda each: (each.path != reached.functions[0].module.path, each.path, each.line))
+        found = [each for function in own.all_functions for each in _declared(function, reached)]
+    if (cli := cli_of(reached.functions)) is not None:
+        found += settings_of_lightning(*cli, [own, *modules])
+    found += settings_of_yacs(reached.functions, modules, found)
+
+    def chosen(groups: Iterable[Option]) -> dict[str, str]:
+        return {each.option.flag: str(each.value) for each in proposed(groups)}
+
+    found += settings_of_hydra(reached.functions, modules, root, chosen)
+    return sorted(found, key=lambda each: (each.path != own.path, each.path, each.line))
+
+
+def _configuring(file: SourceFile, reach: Reach) -> Iterator[Module]:
+    """The files that a program imports in which a configuration is declared."""
+    for each in reach.sources.each(sorted(reach.import_graph.closure(file.path))):
+        module = reach.program.module(each.path) if _CONFIGURES.found_in(each.data) else None
+        if module is not None:
+            yield module
 
 
 def _declared(function: Function, reached: Reached) -> Iterator[Option]:
@@ -158,13 +190,15 @@ def _declared(function: Function, reached: Reached) -> Iterator[Option]:
 
 
 def _in_order(small: Iterable[Proposal]) -> Iterator[str]:
-    """Options first, then positional arguments."""
+    """Options first, then positional arguments, then what stands among the words of another option."""
     small = list(small)
-    for each in small:
-        if each.option.flags:
-            yield from each.words
-    if positional := [word for each in small if not each.option.flags for word in each.words]:
-        yield from positional
+    last = [each for each in small if each.option.behind is not None]
+    for flagged in (True, False):
+        for each in small:
+            if each not in last and bool(each.option.flags) is flagged:
+                yield from each.words
+    yield from filter(None, {each.option.behind for each in last})
+    yield from (word for each in last for word in each.words)
 
 
 def _quoted(word: str) -> str:

@@ -40,11 +40,7 @@ class FirstRun:
     ) -> None:
         self._reached = reached
         self._enclosing = enclosing
-        self._values = _bound_in(reached.functions[0]) | {
-            each.name: each.takes is Takes.SWITCHES_OFF if each.takes in _SWITCHES else each.default
-            for each in options
-            if not each.required and each.default is not NOT_KNOWN
-        }
+        self._values = _bound_in(reached.functions[0]) | _defaults(list(options))
         self._values |= {each.option.name: each.value for each in small}
         """Name of an option, or of a variable of the file -> what it is in this run."""
 
@@ -103,6 +99,18 @@ class FirstRun:
                 if last_name(on) in self._values:
                     return Comes.YES if str(self._values[last_name(on)]).startswith(start) else Comes.NO
         return _in_a_first_run(test)
+
+
+def _defaults(options: list[Option]) -> dict[str, object]:
+    """Name -> default, of options whose name no other has with another default: keys of a configuration may."""
+    found: dict[str, object] = {}
+    several: set[str] = set()
+    for each in options:
+        if not each.required and each.default is not NOT_KNOWN:
+            value = each.takes is Takes.SWITCHES_OFF if each.takes in _SWITCHES else each.default
+            if found.setdefault(each.name, value) != value:
+                several.add(each.name)
+    return {name: value for name, value in found.items() if name not in several}
 
 
 def _in_a_first_run(test: ast.expr) -> Comes:

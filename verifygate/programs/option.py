@@ -41,7 +41,9 @@ class Option:
     values: int = 1
     """How many values belong to it."""
     joined: bool = False
-    """Whether its value is joined to it: `--epochs=1`, as absl writes it."""
+    """Whether its value is joined to it: `--epochs=1` as absl writes it, `trainer.max_epochs=1` as Hydra does."""
+    behind: str | None = None
+    """Of a setting among the words of another option, `SOLVER.MAX_ITER 20`: that option's flag, empty for none."""
     shown: str = ""
     """What a value is called in its help: `PATH`."""
 
@@ -54,13 +56,24 @@ class Option:
     def asked(self) -> str:
         """How a person is told of it: `--data PATH`, or `DATA`."""
         value = self.shown or self.name.upper()
-        return value if not self.flags else self.flag if self.takes is not Takes.VALUE else f"{self.flag} {value}"
+        if not self.flags or self.takes is not Takes.VALUE:
+            return self.flag or value
+        return f"{self.flag}{'=' if self.joined else ' '}{value}"
 
     def written(self, *values: str) -> list[str]:
         """The words of the command line that set it."""
         if not self.flags:
             return list(values)
         return [f"{self.flag}={' '.join(values)}"] if self.joined and values else [self.flag, *values]
+
+
+_GENERAL = frozenset("path root dir folder file name size enabled enable".split())  # noqa: SIM905
+
+
+def setting_name(dotted: str) -> str:
+    """What a key of a configuration is about: `max_epochs` of `trainer.max_epochs`, `data_path` of `data.path`."""
+    *above, last = dotted.split(".")
+    return f"{above[-1]}_{last}" if above and last.lower() in _GENERAL else last
 
 
 def literal(node: ast.expr | None) -> Any:

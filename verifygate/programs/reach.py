@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from verifygate.programs.lightning_settings import is_cli
 from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.file import SourceFile
 from verifygate.sources.notebook import NotebookFile
@@ -18,7 +19,7 @@ from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import FunctionValue
 from verifygate.static.values.evaluator import Evaluator
 
-TRAINS = Alternatives(r"\.backward\(|manual_backward\(|\.fit\(|Trainer|\.train\(|\.minimize\(")
+TRAINS = Alternatives(r"\.backward\(|manual_backward\(|\.fit\(|Trainer|\.train\(|\.minimize\(|LightningCLI")
 """What a file has in it that trains, itself or by a framework."""
 _BACKWARDS = frozenset({"backward", "manual_backward"})
 _STEPS = frozenset({"step", "training_step", "train_batch"})
@@ -151,7 +152,7 @@ def step_of(functions: tuple[Function, ...]) -> Step | None:
     )
     for function in functions:
         for call in function.calls:
-            if (steps and last_name(call.func) in _BACKWARDS) or _is_fit(call, function):
+            if (steps and last_name(call.func) in _BACKWARDS) or _is_fit(call, function) or is_cli(call, function):
                 return Step(function.module.path, call.lineno)
     return None
 

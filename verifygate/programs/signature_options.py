@@ -10,7 +10,9 @@ from verifygate.programs.option import NOT_KNOWN, Option, Takes, choices_of, lit
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import last_name
 
-_OF_FUNCTIONS = frozenset({"typer.run", "tyro.cli", "fire.Fire", "defopt.run"})
+_OF_JSONARGPARSE = frozenset({"jsonargparse.CLI", "jsonargparse.auto_cli", "auto_cli"})
+"""Those that take `--amp=true`, and what has no default as a positional argument."""
+_OF_FUNCTIONS = frozenset({"typer.run", "tyro.cli", "fire.Fire", "defopt.run"}) | _OF_JSONARGPARSE
 """Calls that make a command line of the function or class that they are given."""
 _OF_CLASSES = frozenset({"HfArgumentParser", "add_arguments", "parse"})
 _UNDERSCORES = frozenset({"HfArgumentParser", "add_arguments", "Fire", "parse"})
@@ -29,14 +31,25 @@ def declared_by_signatures(function: Function, functions: tuple[Function, ...]) 
     for call in function.calls:
         for expr in _made_of(call):
             for each in expr.elts if isinstance(expr, ast.Tuple | ast.List) else [expr]:
-                yield from _of_name(each, function, functions, underscores=last_name(call.func) in _UNDERSCORES)
+                underscores = last_name(call.func) in _UNDERSCORES
+                found = _of_name(each, function, functions, underscores=underscores)
+                yield from map(_of_jsonargparse, found) if _dotted(call.func) in _OF_JSONARGPARSE else found
+
+
+def _of_jsonargparse(option: Option) -> Option:
+    if option.required:
+        return replace(option, flags=(), takes=Takes.VALUE)
+    return replace(option, flags=(f"--{option.name}",), takes=Takes.VALUE, joined=True)
+
+
+def _dotted(func: ast.expr) -> str:
+    return f"{last_name(func.value)}.{func.attr}" if isinstance(func, ast.Attribute) else last_name(func)
 
 
 def _made_of(call: ast.Call) -> list[ast.expr]:
     """What a call makes a command line of."""
     func = call.func
-    dotted = f"{last_name(func.value)}.{func.attr}" if isinstance(func, ast.Attribute) else last_name(func)
-    if dotted in _OF_FUNCTIONS or last_name(func) in _OF_CLASSES:
+    if _dotted(func) in _OF_FUNCTIONS or last_name(func) in _OF_CLASSES:
         return call.args[:1] + [word.value for word in call.keywords if word.arg == "config_class"]
     return []
 

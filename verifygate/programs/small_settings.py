@@ -207,7 +207,7 @@ _TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
     (
         _names(
             r"(?:(?:train|test|eval|val|valid|micro|mini|global|per_gpu|per_device)_)*(?:train_|eval_)?"
-            r"batch_?size(?:_per_(?:gpu|device))?|batchsize|bsz?|batch|device_batch_size"
+            r"batch_?size(?:_per_(?:gpu|device))?|batchsize|bsz?|batch|device_batch_size|ims_per_(?:batch|gpu|device)"
         ),
         _at_most(4),
     ),
@@ -234,7 +234,7 @@ _TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
     (_names(r"dataset|data|dataset_name|data_?set"), _fake),
     (_names(r"dummy|(?:use_)?(?:dummy|fake|synthetic)_?(?:data|dataset|batch)?|synthetic"), _on),
     (_names(r"arch|model|backbone|model_name|model_size|size|variant|config_name"), _smallest),
-    (_names(r"(?:use_|native_|enable_|with_|torch_)*amp|(?:use_|enable_)*(?:fp16|half|mixed_precision|autocast)"
+    (_names(r"(?:use_|native_|enable_|with_|torch_)*amp(?:_enabled?)?|(?:use_|enable_)*(?:fp16|half|mixed_precision|autocast)"
             r"|mixed|half_precision"), _on),
     (_names(r"(?:mixed_)?precision|amp_dtype|autocast_dtype|train_dtype|amp_type"), _half),
     (_names(r"(?:use_|torch_)*compile"), _off),

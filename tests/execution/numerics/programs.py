@@ -131,9 +131,9 @@ def corrupt_batch(p):
     p.w = parameter(8, 8)
     x = data(4, 8)
     if not MENDED:
-        x[0, 0] = float("nan")
+        x[0, 0] = float("nan")  # BREAKS lift_fresh came-in
     with torch.autocast("cuda", dtype=torch.float16):
-        return (x @ p.w).float().mean()  # BREAKS _to_copy came-in
+        return (x @ p.w).float().mean()
 
 
 @case
@@ -249,6 +249,48 @@ def entropy_of_a_hard_choice(p):
         logits = data(4, 8, value=1) @ p.w + torch.tensor([0.0, 60.0, 0, 0], device=p.w.device)
     q = logits.softmax(-1).to(torch.float32 if MENDED else torch.float16)
     return -(q * (q + (1e-9 if MENDED else 0)).log()).float().sum()  # BREAKS log log-of-zero
+
+
+@case
+def magnitude_of_a_spectrum(p):
+    """Its gradient goes back through complex numbers, and through a part of a tensor."""
+    p.w = parameter(8, 8, value=0)
+    spectrum = torch.fft.rfft(data(2, 8) @ p.w)
+    power = spectrum.real.square() + spectrum.imag.square() + (1e-9 if MENDED else 0)
+    return power.sqrt().sum()  # BREAKS div zero-divisor
+
+
+@case
+def target_longer_than_its_input(p):
+    p.w = parameter(8, 5)
+    paths = (data(4, 1, 8) @ p.w).log_softmax(-1)
+    target = torch.tensor([[1, 1, 1]] if not MENDED else [[1, 2, 3]])
+    return F.ctc_loss(paths, target, torch.tensor([4]), torch.tensor([3]))  # BREAKS _ctc_loss log-of-zero
+
+
+@case
+def mask_written_in_place(p):
+    p.w = parameter(8, 4)
+    mask = data(4, 4, value=0)
+    mask[0, 1 if MENDED else 0 :] = float("-inf")
+    return (data(4, 8) @ p.w + mask).softmax(-1).square().sum()  # BREAKS _softmax not-a-number
+
+
+@case
+def logarithm_in_place(p):
+    p.w = parameter(8, 4, value=0)
+    share = (data(4, 8) @ p.w).abs() + (1 if MENDED else 0)
+    return share.log_().sum()  # BREAKS log_ log-of-zero
+
+
+@case
+def sparse_rows(p):
+    """The gradient of such a table is a sparse tensor."""
+    p.w = parameter(8, 4)
+    rows = F.embedding(torch.tensor([0, 3], device=p.w.device), p.w, sparse=True)
+    with torch.no_grad():
+        count = (rows != rows).sum() + (1 if MENDED else 0)
+    return rows.sum() / count  # BREAKS div zero-divisor
 
 
 @case

@@ -106,6 +106,8 @@ class ModuleValues:
         module = arguments[0]
         if not self._on or not torch.is_grad_enabled() or isinstance(module, torch.jit.ScriptModule):
             return None
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            return None  # `torch.func`: its tensors may not be kept behind the call
         if not self._depth and self._shadow is not None:
             self._shadow.called(module, arguments[1:], keywords)
         self._depth += 1

@@ -20,8 +20,9 @@ _WRITES = frozenset(
     )
 )
 """Operators that write a constant."""
-_DIVIDES = frozenset("div div_ reciprocal rsqrt true_divide".split())  # noqa: SIM905
-_LOGARITHMS = frozenset("log log2 log10 log1p".split())  # noqa: SIM905
+_DIVIDES = frozenset("div reciprocal rsqrt true_divide".split())  # noqa: SIM905
+_LOGARITHMS = frozenset("log log2 log10 log1p logit xlogy atanh _ctc_loss _cudnn_ctc_loss".split())  # noqa: SIM905
+"""Those of probabilities with them: a target that no path of a CTC loss can spell has none."""
 
 
 class Breaking:
@@ -32,23 +33,30 @@ class Breaking:
     ) -> None:
         self._operator, self._arguments, self._keywords = operator, arguments, keywords
         self.name = name
+        self._plain = name.removesuffix("_")
+        """Without the mark of an operation in place."""
         self.output = output
-        self.inputs = [each for each in tensors((arguments, keywords)) if each.is_floating_point()]
-        """Those of floating point."""
+        self.inputs = [each for each in tensors((arguments, keywords)) if may_break(each)]
+        """Those of floating point, and complex ones."""
 
     @cached_property
     def makes_nan(self) -> bool:
-        return bool(torch.isnan(self.output).any())
+        return bool(torch.isnan(_values(self.output)).any())
 
     @cached_property
     def bad_inputs(self) -> list[bool]:
         """For each input that is not finite, whether it holds a NaN. What is written in place is no input any more."""
         others = [each for each in self.inputs if each is not self.output]
-        return [bool(torch.isnan(each).any()) for each in others if not is_finite(each)]
+        return [bool(torch.isnan(_values(each)).any()) for each in others if not is_finite(each)]
 
     @property
     def writes(self) -> bool:
         return self.name in _WRITES
+
+    @property
+    def brings_in(self) -> bool:
+        """Whether it makes a tensor of what was there: a batch of another process, a list with a NaN."""
+        return self.name == "set_" or (self.name == "lift_fresh" and self.makes_nan)
 
     @property
     def constants(self) -> Iterator[float]:
@@ -77,14 +85,16 @@ class Breaking:
                 result = self._operator(*mapped[0], **mapped[1])
         except Exception:
             return None
-        return next((each for each in tensors((result,)) if each.is_floating_point()), None)
+        return next((each for each in tensors((result,)) if may_break(each)), None)
 
     @property
     def kind(self) -> str:
         """`overflow`, `zero-divisor`, `log-of-zero`, `not-a-number`."""
-        if (self.name in _DIVIDES and self._has_zero_divisor()) or self._is_root_of_zero():
+        if self.brings_in:
+            return "came-in"
+        if (self._plain in _DIVIDES and self._has_zero_divisor()) or self._is_root_of_zero():
             return "zero-divisor"
-        if self.name in _LOGARITHMS:
+        if self._plain in _LOGARITHMS:
             return "log-of-zero"
         if self.makes_nan and not self._would_be_finite():
             return "not-a-number"
@@ -95,20 +105,24 @@ class Breaking:
 
     def _is_root_of_zero(self) -> bool:
         """Whether 0 is raised to a negative power: the gradient of a root, or a reciprocal."""
-        if self.name != "pow" or not isinstance(self._arguments[1], int | float) or self._arguments[1] >= 0:
+        if self._plain != "pow" or self._arguments[0] is self.output:
             return False
-        return bool((self._arguments[0] == 0).any())
+        base, exponent = self._arguments[:2]
+        return isinstance(exponent, int | float) and exponent < 0 and bool((_values(base) == 0).any())
 
     def _has_zero_divisor(self) -> bool:
-        given = self._arguments[0] if self.name in ("reciprocal", "rsqrt") else self._arguments[1]
-        return bool((given == 0).any()) if isinstance(given, torch.Tensor) else given == 0
+        given = self._arguments[0] if self._plain in ("reciprocal", "rsqrt") else self._arguments[1]
+        if given is self.output:  # written over: an inf has come of a zero
+            return bool(torch.isinf(_values(given)).any())
+        return bool((_values(given) == 0).any()) if isinstance(given, torch.Tensor) else given == 0
 
     def figures(self) -> dict[str, Any]:
         """Dtypes, the largest finite input, the largest result in float32: None where that is infinite, or unknown."""
         largest = max((_largest(each) for each in self.inputs if each is not self.output), default=None)
         true = _largest(self.in_float32) if self._would_be_finite() else None
+        given = self.inputs or tensors((self._arguments, self._keywords))
         return {
-            "dtypes": sorted({str(each.dtype).removeprefix("torch.") for each in self.inputs}),
+            "dtypes": sorted({str(each.dtype).removeprefix("torch.") for each in given}),
             "dtype": str(self.output.dtype).removeprefix("torch."),
             "largest_input": largest,
             "in_float32": true,
@@ -116,14 +130,32 @@ class Breaking:
 
 
 def is_finite(tensor: Any) -> bool:
+    """Whether all its elements are; of a sparse one, those that it has; of a `DTensor`, those of this rank.
+
+    Nothing is said of other layouts, nor of memory that was given back, as FSDP does with gathered weights.
+    """
+    tensor = _values(tensor)
+    if tensor.layout is not torch.strided or tensor.untyped_storage().nbytes() == 0:
+        return True
     return bool(torch.isfinite(tensor).all())
+
+
+def _values(tensor: Any) -> Any:
+    """What can be read of a tensor: of a sparse one its elements, of a `DTensor` those of this rank."""
+    tensor = getattr(tensor, "_local_tensor", tensor)
+    return tensor._values() if tensor.layout is torch.sparse_coo else tensor
 
 
 def is_on_purpose(breaking: Breaking) -> bool:
     """Whether it writes an inf that the program names, such as the mask of an attention."""
-    if not breaking.writes:
+    if not breaking.writes or breaking.brings_in:
         return False
     return breaking.name.startswith(("empty", "lift", "where")) or any(math.isinf(each) for each in breaking.constants)
+
+
+def may_break(tensor: Any) -> bool:
+    """Whether a tensor can hold an inf or a NaN."""
+    return bool(tensor.is_floating_point() or tensor.is_complex())
 
 
 def tensors(values: Any) -> Iterator[Any]:
@@ -139,6 +171,6 @@ def _float32(value: Any) -> Any:
 
 def _largest(tensor: Any) -> float:
     """The largest finite magnitude; 0 of nothing."""
-    finite = tensor.detach().float().abs()
+    finite = _values(tensor).detach().abs().float()
     finite = finite[torch.isfinite(finite)]
     return float(finite.max()) if finite.numel() else 0.0

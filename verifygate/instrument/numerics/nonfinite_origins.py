@@ -13,18 +13,23 @@ scaler skipped, and, where somebody asks, the first ones and those whose number 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from torch.utils._python_dispatch import (
+    TorchDispatchMode,
+    _get_current_dispatch_mode_stack,
+    is_traceable_wrapper_subclass,
+)
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..launch import Tell
 from ..recorder.compilation import before_compilation, compiles
 from ..recorder.low_precision import other_modes
 from ..recorder.recording import Recording
-from .breaking import Breaking, is_finite, is_on_purpose, tensors
+from .breaking import Breaking, is_finite, is_on_purpose, may_break, tensors
 from .module_paths import ModulePaths
 
 AFTER_BAD = 6
@@ -45,12 +50,18 @@ class NonfiniteOrigins:
         self._modules = ModulePaths()
         self._causes: Any = WeakIdKeyDictionary()
         """Tensor that is not finite -> the operation where that began; None for what is on purpose."""
+        self._stored: dict[int, Cause | None] = {}
+        """The same by address: what is written to a part of a tensor is known of the whole."""
         self._reached: list[Cause] = []
         """A cause for each gradient that the scaler, or the optimizer, found not finite."""
         self._of_loss: Cause | None = None
-        """The cause of a loss that is not finite."""
+        """The cause of a loss that is not finite: the first of those whose backwards lead to one step."""
+        self._is_stepped = False
+        """Whether a step was made since the last backward; another one behind it has the same loss."""
         self._places: dict[int, tuple[int, str]] = {}
         """Sequence number of autograd -> place and module of the forward."""
+        self._last: Cause | None = None
+        """The operation that broke last, whatever came of it."""
         self._operations = 0
         self._watched = 0
         self._after_bad = 0
@@ -83,6 +94,7 @@ class NonfiniteOrigins:
         if after_bad or (self._asked and self._is_sampled(number)):
             self._start()
         if not self.watches:
+            self._of_loss = None
             self._stop()
 
     def look_at_the_loss(self, roots: Any) -> None:
@@ -96,7 +108,10 @@ class NonfiniteOrigins:
         return number < self._first or number & (number - 1) == 0
 
     def told(self) -> None:
-        """The run is over."""
+        """The run is over. Of one that never came to a step, the last operation that broke is told."""
+        if not self._recording.steps and self._last is not None:
+            last = {"origin": self._last, "scale": self._last["scale"]}
+            self._tell("bad-step", number=1, skipped=False, loss=False, gradients=0, **last)
         self._tell("numerics", watched=self._watched, why_not=self._why_not)
 
     def _start(self) -> None:
@@ -107,13 +122,28 @@ class NonfiniteOrigins:
         elif other_modes():
             self._why_not = "the project has a dispatch mode of its own around its steps"
         else:
-            self._causes = WeakIdKeyDictionary()
-            self._reached, self._of_loss, self._places, self._operations = [], None, {}, 0
+            self._reached, self._is_stepped = [], True
+            self._causes = self._still_known()
             self.watches = True
             self._modules.start()
             if self._mode is None:
                 self._mode = _Mode(self)
                 self._mode.__enter__()
+
+    def _still_known(self) -> Any:
+        """What was not finite before this step and still is: a fake image, weights, the gradients of a second step."""
+        found: Any = WeakIdKeyDictionary()
+        self._stored = {}
+        for each, cause in self._causes.items():
+            if not is_finite(each):
+                found[each] = cause
+                self._remember_memory(each, cause)
+        return found
+
+    def _remember_memory(self, tensor: Any, cause: Cause | None) -> None:
+        address = _address(tensor)
+        if address and (_is_whole(tensor) or self._stored.get(address) is None):
+            self._stored[address] = cause
 
     def _leave(self) -> None:
         self._why_not = "torch.compile is in use: a watch would run other code"
@@ -139,10 +169,17 @@ class NonfiniteOrigins:
         self._told += 1
         told: dict[str, Any] = {"number": number, "skipped": skipped, "scale": self._scale()}
         told["loss"] = self._of_loss is not None
-        told["gradients"] = len(self._reached)
+        told["gradients"] = len(self._reached) or self._spoilt(track)
         if causes:
-            told["origin"] = min(causes, key=lambda cause: int(cause["operation"]))
+            origin = min(causes, key=lambda cause: int(cause["operation"]))
+            told |= {"origin": origin, "scale": origin["scale"] or told["scale"]}
         self._tell("bad-step", **told)
+
+    @staticmethod
+    def _spoilt(track: Any) -> int:
+        """How many gradients are not finite, where nobody saw them become so: of shards, for example."""
+        found = (each.grad for each in track.parameters) if track is not None else ()
+        return sum(each is not None and not is_finite(each) for each in found)
 
     def _scale(self) -> float | None:
         """The loss scale of the step that is over: `update()` has not been called yet."""
@@ -163,12 +200,23 @@ class NonfiniteOrigins:
             self._reached += filter(None, (self._causes.get(each) for each in arguments[0]))
             return
         if name == "ones_like" and self._is_root():
-            self._of_loss = self._causes.get(arguments[0])
-        bad = [each for each in tensors((result,)) if each.is_floating_point() and not is_finite(each)]
+            before = None if self._is_stepped else self._of_loss
+            self._of_loss, self._is_stepped = before or self._causes.get(arguments[0]), False
+        if name.startswith(("empty", "new_empty")):
+            return  # what lies in that memory is nobody's
+        bad = []
+        for each in filter(may_break, _results(operator, arguments, result)):
+            if not is_finite(each):
+                bad.append(each)
+            elif self._stored or len(self._causes):  # it may be written over in place
+                self._causes.pop(each, None)
+                if (address := _address(each)) and _is_whole(each):
+                    self._stored.pop(address, None)
         if bad:
             cause = self._cause(Breaking(operator, name, arguments, keywords, bad[0]), node)
             for each in bad:
-                self._causes[each] = cause
+                self._causes.setdefault(each, cause)
+                self._remember_memory(each, cause)
 
     @staticmethod
     def _is_root() -> bool:
@@ -180,7 +228,7 @@ class NonfiniteOrigins:
 
     def _cause(self, breaking: Breaking, node: Any) -> Cause | None:
         """Where it began: at a bad input, in what came in from outside, or here. None for what is on purpose."""
-        known = [self._causes[each] for each in breaking.inputs if each in self._causes]
+        known = [cause for each in breaking.inputs for cause in self._known(each)]
         if begun := [cause for cause in known if cause is not None]:
             first: Cause = min(begun, key=lambda cause: int(cause["operation"]))
             return first
@@ -190,11 +238,18 @@ class NonfiniteOrigins:
             return self._told_of(breaking, node, kind="came-in")
         return self._told_of(breaking, node, kind=breaking.kind)
 
+    def _known(self, tensor: Any) -> list[Cause | None]:
+        """The cause of a tensor, where it is known: its own, or that of what was written to a part of its memory."""
+        if tensor in self._causes:
+            return [self._causes[tensor]]
+        address = _address(tensor)
+        return [self._stored[address]] if address in self._stored and not is_finite(tensor) else []
+
     def _told_of(self, breaking: Breaking, node: Any, kind: str) -> Cause:
         place, module = self._recording.places.here(), self._modules.here
         if node is not None:
             place, module = self._places.get(node._sequence_nr(), (place, ""))
-        return {
+        self._last = {
             "operation": self._operations,
             "operator": breaking.name,
             "kind": kind,
@@ -202,8 +257,34 @@ class NonfiniteOrigins:
             "at": place,
             "module": module,
             "scaled": node is not None or breaking.is_scaling,
+            "scale": self._scale(),
             **breaking.figures(),
         }
+        return self._last
+
+
+def _address(tensor: Any) -> int:
+    """Where the memory of a tensor begins; 0 for one that has none of its own: a sparse one, or a `DTensor`."""
+    if tensor.layout is not torch.strided or is_traceable_wrapper_subclass(tensor):
+        return 0
+    return int(tensor.untyped_storage().data_ptr())
+
+
+def _is_whole(tensor: Any) -> bool:
+    """Whether a tensor with memory of its own covers it, and is no part of another."""
+    return bool(tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes())
+
+
+def _results(operator: Any, arguments: tuple[Any, ...], result: Any) -> Iterator[Any]:
+    """The tensors that an operation returns; where it returns none, those that it writes to: `_foreach_zero_`."""
+    if result is not None:
+        return tensors((result,))
+    written = (
+        given
+        for given, declared in zip(arguments, operator._schema.arguments, strict=False)
+        if declared.alias_info is not None and declared.alias_info.is_write
+    )
+    return tensors(tuple(written))
 
 
 class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]

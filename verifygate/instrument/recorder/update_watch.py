@@ -246,7 +246,7 @@ def _name(dtype: torch.dtype) -> str:
 
 def spread(tensor: Any) -> Any:
     """A view of some of the elements, evenly spread; the same ones of all tensors of one shape."""
-    flat = tensor.detach().reshape(-1)
+    flat = getattr(tensor, "_local_tensor", tensor).detach().reshape(-1)  # of a `DTensor`, what this rank has
     return flat[:: flat.numel() // ELEMENTS + 1]
 
 
