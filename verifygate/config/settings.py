@@ -17,7 +17,7 @@ from verifygate.config.locate import find, lies_in
 from verifygate.config.performance import PerformanceSettings, Positive
 from verifygate.config.version_pins import FRAMEWORKS, TORCH, allowed_versions, of_frameworks, versions_allowed_for
 from verifygate.model.base import Model
-from verifygate.model.finding import Severity
+from verifygate.model.finding import BLOCKING, Severity
 from verifygate.model.policy import PolicySetting, Waiver
 from verifygate.model.program import Program
 from verifygate.rule_codes import SecurityRisk
@@ -207,7 +207,7 @@ class RequirementsSettings(Model):
 class VerdictSettings(Model):
     """`[verdict]`: what blocks, and how points are shared out."""
 
-    block: tuple[Severity, ...] = (Severity.CRITICAL, Severity.HIGH)
+    block: tuple[Severity, ...] = BLOCKING
     """Severities at which a certain finding blocks."""
     weights: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=default_weights)
     """Share of the score per stage; stages that do not apply are left out, and the others share 100."""
