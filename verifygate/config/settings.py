@@ -112,7 +112,7 @@ class ExecutionSettings(Model):
     """How many processes a test run may have at once, Linux only."""
     pass_env: tuple[str, ...] = ()
     """Names of further environment variables that the project's processes inherit, for example `DATA_DIR`."""
-    isolation: Literal["off", "auto", "required"] = "off"
+    isolation: Literal["off", "auto", "required"] = "auto"
     """Whether the project's processes are kept away from the network, credentials and other files: `auto` as far as the
     kernel grants it, `required` or not at all. Linux only."""
 

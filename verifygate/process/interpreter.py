@@ -11,7 +11,7 @@ from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.config.settings import Settings
-from verifygate.process.isolation import LAYERS, possible
+from verifygate.process.isolation import LAYERS, Isolation, granted
 from verifygate.process.subject import Subject, discover_interpreter
 from verifygate.sources import git
 
@@ -84,8 +84,9 @@ def subject_of(settings: Settings, base: str = "") -> Subject:
 
     Raises UsageError, also where isolation is required and cannot hold.
     """
-    wanted = settings.execution.isolation
-    if wanted == "required" and (missing := [name for name in LAYERS if name not in possible()]):
+    wanted = Isolation(settings.execution.isolation)
+    held = granted(wanted, settings.root) if wanted is Isolation.REQUIRED else ()
+    if wanted is Isolation.REQUIRED and (missing := [name for name in LAYERS if name not in held]):
         raise UsageError(
             f"isolation is required, and this machine does not grant: {', '.join(missing)}",
             where=settings.place("execution", "isolation"),

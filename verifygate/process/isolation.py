@@ -16,20 +16,28 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from verifygate.base.lifeline import temporary_folder
+
 CONFINE = Path(__file__).with_name("confine.py")
 LAYERS = {
+    "files": "files are written in private copies, but for the temporary folder and download caches",
+    "secrets": "credentials at home and the sockets of agents are hidden",
+    "processes": "other processes cannot be traced",
+    "signals": "nor signalled",
     "network": "no network but loopback",
-    "secrets": "credentials at home and the SSH agent hidden",
-    "files": "files changed only in the project and the temporary folder, no ptrace",
-    "signals": "no signal to others",
 }
-"""What each layer means, in words. `network` and `secrets` are namespaces of the kernel, the others Landlock."""
+"""What each layer means, in words. `processes` and `signals` are Landlock, the others namespaces of the kernel."""
 
 SECRETS = tuple(
-    ".ssh .aws .azure .config/gcloud .config/gh .docker .gnupg .kube .netrc .git-credentials .npmrc .pypirc "  # noqa: SIM905
-    ".cache/huggingface/token .huggingface/token".split()
+    ".ssh .aws .azure .config/gcloud .config/gh .docker .gnupg .kube .netrc .git-credentials .config/git/credentials "  # noqa: SIM905
+    ".npmrc .pypirc .kaggle .databrickscfg .cargo/credentials.toml .vault-token .config/rclone .local/share/keyrings "
+    ".cache/huggingface/token .cache/huggingface/stored_tokens .huggingface/token".split()
 )
 """Places below the home folder where tools keep credentials."""
+SOCKETS = ("/run/docker.sock", "/run/podman", "/run/containerd", "/run/crio", "/run/user")
+"""Places where somebody listens who starts programs for others."""
+DOWNLOADS = (".cache/huggingface", ".cache/torch", ".cache/kagglehub", ".keras", "nltk_data", "scikit_learn_data")
+"""Places below the home folder where what a test downloads is found by the next one."""
 
 
 class Isolation(StrEnum):
@@ -70,33 +78,45 @@ class Confinement:
         return tuple(told[0]["held"]) if told else ()
 
 
-def confinement(wanted: Isolation, writable: Sequence[Path]) -> Confinement:
-    """What starts a program that may change files below `writable` and the temporary folder only."""
+def confinement(wanted: Isolation, project: Sequence[Path], store: Path) -> Confinement:
+    """What starts a program that sees the machine and changes private copies, which go to `store`.
+
+    `project` are the folders that it works in. With `required` it has no network, and shares no download cache.
+    """
     answer, tell = os.pipe()
     home, agent = Path.home(), os.environ.get("SSH_AUTH_SOCK")
+    is_required = wanted is Isolation.REQUIRED
     orders = {
         "tell": tell,
         "parent": os.getpid(),
-        "needed": list(LAYERS) if wanted is Isolation.REQUIRED else [],
-        "write": [str(path) for path in (*writable, tempfile.gettempdir(), "/dev")],
-        "hide": [*(str(home / name) for name in SECRETS), *([agent] if agent else [])],
+        "needed": list(LAYERS) if is_required else [],
+        "offline": is_required,
+        "cover": [str(path) for path in (*project, home) if path.is_dir()],
+        "store": str(store),
+        "share": [] if is_required else [str(home / name) for name in DOWNLOADS],
+        "write": [tempfile.gettempdir(), "/dev"],
+        "hide": [*(str(home / name) for name in SECRETS), *SOCKETS, *([agent] if agent else [])],
     }
     return Confinement(answer, tell, (sys.executable, "-I", "-S", str(CONFINE), json.dumps(orders)))
 
 
 @functools.cache
-def possible() -> tuple[str, ...]:
-    """The layers that this machine grants, tried on a process that does nothing."""
-    if sys.platform != "linux":
+def granted(wanted: Isolation, project: Path) -> tuple[str, ...]:
+    """The layers that this machine grants to a project, tried on a process that does nothing."""
+    if sys.platform != "linux" or wanted is Isolation.OFF:
         return ()
-    start = confinement(Isolation.AUTO, ())
-    command = [*start.prefix, sys.executable, "-I", "-S", "-c", ""]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=[start.tell]):
-        return start.held()
+    with temporary_folder() as store:
+        start = confinement(wanted, [project], Path(store))
+        command = [*start.prefix, sys.executable, "-I", "-S", "-c", ""]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=[start.tell]):
+            return start.held()
 
 
-def in_words(held: Sequence[str]) -> str:
-    """What holds and what does not, as one sentence for a report."""
-    missing = [name for name in LAYERS if name not in held]
-    text = "; ".join(LAYERS[name] for name in LAYERS if name in held) or "nothing"
-    return text + (f" (not granted by this machine: {', '.join(missing)})" if missing else "")
+def in_words(wanted: Isolation, held: Sequence[str]) -> str:
+    """What holds, what is not asked for, and what is missing, as one sentence for a report."""
+    asked = [name for name in LAYERS if name != "network" or wanted is Isolation.REQUIRED]
+    missing = [name for name in asked if name not in held]
+    told = [LAYERS[name] for name in asked if name in held]
+    if wanted is not Isolation.REQUIRED:
+        told.append("the network is open (policy)")
+    return "; ".join(told) + (f" (not granted by this machine: {', '.join(missing)})" if missing else "")

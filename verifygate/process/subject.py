@@ -24,7 +24,7 @@ from pathlib import Path
 
 from verifygate.base.lifeline import temporary_folder, watched
 from verifygate.process import orphans
-from verifygate.process.isolation import Isolation, confinement
+from verifygate.process.isolation import Confinement, Isolation, confinement
 from verifygate.process.orphans import Family
 
 PASSED_ON = frozenset(
@@ -148,9 +148,6 @@ class Subject:
         environment[MODULE_PATH if safe_path else "PYTHONPATH"] = module_path
         environment[orphans.MARK] = mark = secrets.token_hex(8)
         started = time.monotonic()
-        confined = None
-        if self.isolation != Isolation.OFF and sys.platform == "linux":
-            confined = confinement(Isolation(self.isolation), [self.root, *([cwd] if cwd else [])])
         with (
             temporary_folder() as folder,
             watched(f"{orphans.MARK}={mark}"),
@@ -163,6 +160,7 @@ class Subject:
             own.mkdir()
             environment |= {"TMPDIR": str(own)} | dict(env or {})
             outputs = Path(folder, "stdout"), Path(folder, "stderr")
+            confined = self._confined(cwd or self.root, Path(folder, "private"))
             with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
                 child = subprocess.Popen(
                     (*confined.prefix, *command) if confined else command,
@@ -201,6 +199,15 @@ class Subject:
                 isolated=isolated,
                 left_behind=left,
             )
+
+    def _confined(self, cwd: Path, store: Path) -> Confinement | None:
+        """What its processes are started through, if anything."""
+        if self.isolation == Isolation.OFF or sys.platform != "linux":
+            return None
+        named = (Path(os.environ.get(name, "")) for name in self.passed_on)
+        return confinement(
+            Isolation(self.isolation), [self.root, cwd, *(path for path in named if path.is_absolute())], store
+        )
 
 
 def discover_interpreter(root: Path) -> Path:
