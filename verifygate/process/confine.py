@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 _NEW_MOUNTS, _NEW_IPC, _NEW_USER, _NEW_NETWORK = 0x00020000, 0x08000000, 0x10000000, 0x40000000
+_OWN = _NEW_USER | _NEW_MOUNTS | _NEW_IPC
 _MOUNT_READ_ONLY, _MOUNT_BIND, _MOUNT_REC, _MOUNT_PRIVATE = 1, 4096, 16384, 1 << 18
 _SET_PDEATHSIG, _SET_NO_NEW_PRIVILEGES = 1, 38
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -32,6 +33,8 @@ _WRITES = 0b1111111110010
 _OF_FILES = 1 << 1 | 1 << 14
 _OF_KERNEL = ("proc", "sys", "dev", "run")
 """Folders in the root that hold no files of a disk."""
+_OF_EVERYBODY = ("/tmp", "/var/tmp")  # noqa: S108 - not to be written, but to be covered
+"""Folders of root in which everybody writes. Inside a copy of the folder around it the kernel refuses that."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -43,12 +46,42 @@ def _call(name: str, *arguments: Any) -> int:
 
 
 def _new_namespaces() -> None:
-    """Own mounts and message queues; the same user and group as before."""
-    user, group = os.getuid(), os.getgid()
-    _call("unshare", _NEW_USER | _NEW_MOUNTS | _NEW_IPC)
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
-        Path(f"/proc/self/{name}").write_text(text, encoding="ascii")
+    """Own mounts and message queues; the same users and groups as before, as far as that may be asked for."""
+    if os.geteuid() == 0:  # root also works on files of others
+        _unshare_as_root()
+    else:
+        user, group = os.getuid(), os.getgid()
+        _call("unshare", _OWN)
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            Path(f"/proc/self/{name}").write_text(text, encoding="ascii")
     _call("mount", None, b"/", None, _MOUNT_REC | _MOUNT_PRIVATE, None)
+
+
+def _unshare_as_root() -> None:
+    """All users and groups that there are stay what they are. Only a process that stays behind may say so."""
+    maps = {}
+    for name in ("uid_map", "gid_map"):
+        ranges = (line.split() for line in Path(f"/proc/self/{name}").read_text(encoding="ascii").splitlines())
+        maps[name] = "".join(f"{first} {first} {count}\n" for first, _, count in ranges)
+    process, (go, ready) = os.getpid(), os.pipe()
+    helper = os.fork()
+    if helper == 0:
+        with contextlib.suppress(OSError):
+            os.close(ready)
+            if os.read(go, 1):
+                for name, text in maps.items():
+                    Path(f"/proc/{process}/{name}").write_text(text, encoding="ascii")
+                os._exit(0)
+        os._exit(1)
+    os.close(go)
+    try:
+        _call("unshare", _OWN)
+        os.write(ready, b"1")
+    finally:
+        os.close(ready)
+        _, status = os.waitpid(helper, 0)
+    if status:
+        raise OSError(status, "the users could not be mapped")
 
 
 def _new_network() -> None:
@@ -78,7 +111,8 @@ def _cover(wanted: Sequence[str], store: Path, real: Sequence[str], shared: Sequ
     kept = {place: os.open(place, os.O_PATH | os.O_CLOEXEC) for place in shared if Path(place).is_dir()}
     here, covered = Path.cwd(), list[Path]()
     for place in _candidates(wanted):
-        if any(place.is_relative_to(outer) for outer in covered) or any(_is_below(each, place) for each in real):
+        is_covered = any(place.is_relative_to(outer) for outer in covered)
+        if (is_covered and str(place) not in _OF_EVERYBODY) or any(_is_below(each, place) for each in real):
             continue
         with contextlib.suppress(OSError):
             _overlay(place, store / str(len(covered)))
@@ -97,7 +131,7 @@ def _candidates(wanted: Sequence[str]) -> list[Path]:
     mounts = (line.split() for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines())
     mounted = (fields[4].encode().decode("unicode_escape") for fields in mounts if "rw" in fields[5].split(","))
     top = (entry.path for entry in os.scandir("/") if entry.is_dir(follow_symlinks=False))
-    found = {Path(name) for name in (*(os.path.realpath(each) for each in wanted), *top, *mounted)}
+    found = {Path(name) for name in (*(os.path.realpath(each) for each in wanted), *top, *mounted, *_OF_EVERYBODY)}
     return sorted((place for place in found if place.parts[1:2] and place.parts[1] not in _OF_KERNEL), key=_depth)
 
 

@@ -36,6 +36,8 @@ SECRETS = tuple(
 """Places below the home folder where tools keep credentials."""
 SOCKETS = ("/run/docker.sock", "/run/podman", "/run/containerd", "/run/crio", "/run/user")
 """Places where somebody listens who starts programs for others."""
+DEVICES = tuple("shm pts ptmx tty null zero full random urandom nvidia* dri kfd infiniband fuse".split())  # noqa: SIM905
+"""What may be written below `/dev`: no disks."""
 DOWNLOADS = (".cache/huggingface", ".cache/torch", ".cache/kagglehub", ".keras", "nltk_data", "scikit_learn_data")
 """Places below the home folder where what a test downloads is found by the next one."""
 
@@ -94,7 +96,7 @@ def confinement(wanted: Isolation, project: Sequence[Path], store: Path) -> Conf
         "cover": [str(path) for path in (*project, home) if path.is_dir()],
         "store": str(store),
         "share": [] if is_required else [str(home / name) for name in DOWNLOADS],
-        "write": [tempfile.gettempdir(), "/dev"],
+        "write": [tempfile.gettempdir(), *(str(path) for name in DEVICES for path in Path("/dev").glob(name))],
         "hide": [*(str(home / name) for name in SECRETS), *SOCKETS, *([agent] if agent else [])],
     }
     return Confinement(answer, tell, (sys.executable, "-I", "-S", str(CONFINE), json.dumps(orders)))
