@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.process.isolation import LAYERS, Isolation, granted, in_words
+from verifygate.process.isolation import LAYERS, Isolation, granted, in_words, isolation_of
 from verifygate.process.subject import Completed, Subject
 
 GRANTED = granted(Isolation.REQUIRED, Path(__file__).resolve().parents[2])
@@ -142,11 +142,29 @@ def test_where_no_private_copy_can_be_made_writing_is_not_refused(
     done = attempt(project, "auto", "open('../home/x', 'w'); open('../other/x', 'w')")
     assert (done.exit_code, "files" in done.isolated) == (0, False), done.stderr_tail
     assert "processes" in done.isolated
+    assert "files" not in granted(Isolation.REQUIRED, project)
+    with pytest.raises(OSError, match="isolation is required, and the kernel does not grant: files"):
+        attempt(project, "required", "")
 
 
 def test_an_interpreter_that_does_not_exist_is_said(project: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Subject(project, project / "python", isolation="auto").run(["-c", ""], seconds=10)
+
+
+def test_where_namespaces_are_granted_in_part_there_are_none(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verifygate.process.subject.granted", lambda *_: ("processes", "signals"))
+    users = Path("/proc/self/ns/user").readlink()
+    done = attempt(project, "auto", "import os; print(os.readlink('/proc/self/ns/user'))")
+    assert (done.stdout_tail.strip(), done.isolated) == (str(users), ("processes", "signals"))
+
+
+def test_nothing_is_asked_of_a_machine_with_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verifygate.process.isolation.has_accelerator", lambda: True)
+    assert [isolation_of(each) for each in ("", "auto", "required")] == ["off", "auto", "required"]
+    assert "not measured" in in_words(isolation_of(""), ())
+    monkeypatch.setattr("verifygate.process.isolation.has_accelerator", lambda: False)
+    assert [isolation_of(each) for each in ("", "off")] == ["auto", "off"]
 
 
 def test_what_does_not_hold_is_said() -> None:

@@ -112,9 +112,11 @@ class ExecutionSettings(Model):
     """How many processes a test run may have at once, Linux only."""
     pass_env: tuple[str, ...] = ()
     """Names of further environment variables that the project's processes inherit, for example `DATA_DIR`."""
-    isolation: Literal["off", "auto", "required"] = "auto"
-    """Whether the project's processes are kept away from the network, credentials and other files: `auto` as far as the
-    kernel grants it, `required` or not at all. Linux only."""
+    isolation: Literal["", "off", "auto", "required"] = ""
+    """How far the project's processes are kept away from the machine, on Linux: with `auto` they write private copies
+    and see neither credentials nor other processes, as far as the kernel grants it; with `required` they have no
+    network either, and do not start where the kernel does not grant all of it. By default `auto`, and `off` on a machine
+    with an accelerator, where it is not measured."""
 
     @property
     def capability(self) -> tuple[int, int]:

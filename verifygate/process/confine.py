@@ -2,7 +2,8 @@
 
 Arguments: the orders as JSON, and the command. Orders: `write`, the folders in which files are changed for good;
 `cover`, folders of which the program is to have a private copy, and `store`, where the copies go; `share`, folders in
-those that are changed for good; `hide`, what is to be empty; `offline`, whether there is to be no network; `tell`, the
+those that are changed for good; `hide`, what is to be empty; `offline`, whether there is to be no network; `apart`,
+whether namespaces are asked for at all: where they are granted in part, the program is better off without; `tell`, the
 descriptor on which it says which layers hold (and `errno`, where the command could not be started); `parent`, who
 started it; `needed`, the layers without which it refuses. Each layer is tried by itself: `isolation.LAYERS` says what
 they are.
@@ -177,14 +178,15 @@ def _give_up(orders: dict[str, Any]) -> list[str]:
     """The names of the layers that hold afterwards."""
     held: list[str] = []
     covered: list[str] = []
-    with contextlib.suppress(OSError, AttributeError):
-        _new_namespaces()
-        if orders["offline"]:
-            _new_network()
-            held.append("network")
-        covered = _cover(orders["cover"], Path(orders["store"]), orders["write"], orders["share"])
-        _hide(orders["hide"])
-        held.append("secrets")
+    if orders["apart"]:
+        with contextlib.suppress(OSError, AttributeError):
+            _new_namespaces()
+            if orders["offline"]:
+                _new_network()
+                held.append("network")
+            covered = _cover(orders["cover"], Path(orders["store"]), orders["write"], orders["share"])
+            _hide(orders["hide"])
+            held.append("secrets")
     writable = [*covered, *orders["write"]]
     is_private = all(any(_is_below(each, outer) for outer in writable) for each in orders["cover"])
     with contextlib.suppress(OSError, AttributeError):

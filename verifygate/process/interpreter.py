@@ -11,7 +11,7 @@ from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.config.settings import Settings
-from verifygate.process.isolation import LAYERS, Isolation, granted
+from verifygate.process.isolation import LAYERS, Isolation, granted, isolation_of
 from verifygate.process.subject import Subject, discover_interpreter
 from verifygate.sources import git
 
@@ -84,7 +84,7 @@ def subject_of(settings: Settings, base: str = "") -> Subject:
 
     Raises UsageError, also where isolation is required and cannot hold.
     """
-    wanted = Isolation(settings.execution.isolation)
+    wanted = isolation_of(settings.execution.isolation)
     held = granted(wanted, settings.root) if wanted is Isolation.REQUIRED else ()
     if wanted is Isolation.REQUIRED and (missing := [name for name in LAYERS if name not in held]):
         raise UsageError(

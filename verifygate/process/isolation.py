@@ -80,10 +80,23 @@ class Confinement:
         return tuple(told[0]["held"]) if told else ()
 
 
-def confinement(wanted: Isolation, project: Sequence[Path], store: Path) -> Confinement:
+def isolation_of(setting: str) -> Isolation:
+    """What `[execution] isolation` asks for. Where nothing is set, nobody is kept from an accelerator: what isolation
+    does to one is not measured."""
+    return Isolation(setting or (Isolation.OFF if has_accelerator() else Isolation.AUTO))
+
+
+def has_accelerator() -> bool:
+    return any(Path(place).exists() for place in ("/dev/nvidiactl", "/proc/driver/nvidia", "/dev/kfd", "/dev/accel"))
+
+
+def confinement(
+    wanted: Isolation, project: Sequence[Path], store: Path, *, needed: Sequence[str] = (), apart: bool = True
+) -> Confinement:
     """What starts a program that sees the machine and changes private copies, which go to `store`.
 
-    `project` are the folders that it works in. With `required` it has no network, and shares no download cache.
+    `project` are the folders that it works in. With `required` it has no network, and shares no download cache. Without
+    the layers that are `needed` it does not start; without `apart` it has no private copies, and nothing is hidden.
     """
     answer, tell = os.pipe()
     home, agent = Path.home(), os.environ.get("SSH_AUTH_SOCK")
@@ -91,8 +104,9 @@ def confinement(wanted: Isolation, project: Sequence[Path], store: Path) -> Conf
     orders = {
         "tell": tell,
         "parent": os.getpid(),
-        "needed": list(LAYERS) if is_required else [],
+        "needed": list(needed),
         "offline": is_required,
+        "apart": apart,
         "cover": [str(path) for path in (*project, home) if path.is_dir()],
         "store": str(store),
         "share": [] if is_required else [str(home / name) for name in DOWNLOADS],
@@ -116,6 +130,8 @@ def granted(wanted: Isolation, project: Path) -> tuple[str, ...]:
 
 def in_words(wanted: Isolation, held: Sequence[str]) -> str:
     """What holds, what is not asked for, and what is missing, as one sentence for a report."""
+    if wanted is Isolation.OFF:
+        return "none: what it does to an accelerator is not measured (`--isolation auto` asks for it)"
     asked = [name for name in LAYERS if name != "network" or wanted is Isolation.REQUIRED]
     missing = [name for name in asked if name not in held]
     told = [LAYERS[name] for name in asked if name in held]

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from verifygate.base.lifeline import temporary_folder, watched
 from verifygate.process import orphans
-from verifygate.process.isolation import Confinement, Isolation, confinement
+from verifygate.process.isolation import LAYERS, Confinement, Isolation, confinement, granted
 from verifygate.process.orphans import Family
 
 PASSED_ON = frozenset(
@@ -204,10 +204,12 @@ class Subject:
         """What its processes are started through, if anything."""
         if self.isolation == Isolation.OFF or sys.platform != "linux":
             return None
+        wanted = Isolation(self.isolation)
         named = (Path(os.environ.get(name, "")) for name in self.passed_on)
-        return confinement(
-            Isolation(self.isolation), [self.root, cwd, *(path for path in named if path.is_absolute())], store
-        )
+        project = [self.root, cwd, *(path for path in named if path.is_absolute())]
+        if wanted is Isolation.REQUIRED:
+            return confinement(wanted, project, store, needed=tuple(LAYERS))
+        return confinement(wanted, project, store, apart="secrets" in granted(wanted, self.root))
 
 
 def discover_interpreter(root: Path) -> Path:
