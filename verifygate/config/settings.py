@@ -115,7 +115,7 @@ class ExecutionSettings(Model):
     isolation: Literal["", "off", "auto", "required"] = ""
     """How far the project's processes are kept away from the machine, on Linux: with `auto` they write private copies
     and see neither credentials nor other processes, as far as the kernel grants it; with `required` they have no
-    network either, and do not start where the kernel does not grant all of it. By default `auto`, and `off` on a machine
+    network either, and do not start where the kernel does not grant all of it. By default `auto`; `off` on a machine
     with an accelerator, where it is not measured."""
 
     @property

@@ -23,7 +23,7 @@ from verifygate.execution.tests_at_base import with_before, with_emulated_before
 from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
-from verifygate.process.isolation import Isolation, granted, in_words, isolation_of
+from verifygate.process.isolation import granted, in_words, isolation_of
 from verifygate.sources.git import files_at
 from verifygate.sources.notebook import NotebookFile
 from verifygate.stage import StageContext, not_configured
@@ -162,7 +162,7 @@ def _bounds(context: StageContext) -> dict[str, str]:
     bounds |= {"variables passed on": ", ".join(sorted(names))} if names else {}
     asked = context.settings.execution.isolation
     wanted = isolation_of(asked)
-    if asked != Isolation.OFF:
+    if asked != "off":
         bounds["isolation"] = in_words(wanted, granted(wanted, context.subject.root))
     if not orphans.POSSIBLE:
         bounds["left-over processes"] = "not followed on this system beyond the run's own group"
