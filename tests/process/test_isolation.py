@@ -49,13 +49,12 @@ ESCAPES = {
     "connect to a server of this machine": "import socket; socket.create_connection(('127.0.0.1', {port}), 5)",
     "ask the SSH agent": "import socket; socket.socket(socket.AF_UNIX).connect('{top}/agent')",
     "put an answer into the cache of the gate": "open('{top}/home/.cache/verifygate/answer', 'w')",
-    "leave a file in the project": "open('{top}/project/conftest.py', 'w')",
     "uncover what is hidden": "import ctypes; assert ctypes.CDLL(None).umount2(b'{top}/home/.ssh', 0) == 0; "
     "open('{top}/home/.ssh/id')",
 }
 
 
-WRITES = ("write to the home folder", "put an answer into the cache of the gate", "leave a file in the project")
+WRITES = ("write to the home folder", "put an answer into the cache of the gate")
 """What succeeds, on a private copy."""
 NETWORK = "connect to a server of this machine"
 
@@ -91,6 +90,7 @@ def _files(folder: Path) -> dict[Path, str]:
 @pytest.mark.parametrize("how", ["auto", "required"])
 def test_an_honest_program_does_not_notice(project: Path, how: str) -> None:
     (project / "old").mkdir()
+    (project / "empty").mkdir()
     (project / "old/data").write_text("one")
     code = """
 import multiprocessing, os, pathlib, socket, subprocess, sys, tempfile
@@ -107,14 +107,27 @@ with open("old/data", "a") as file: file.write(" two")
 assert pathlib.Path("old/data").read_text() == "one two"
 os.rename("old/data", "new"); os.rmdir("old"); os.mkdir("old")
 cache = pathlib.Path.home() / ".cache/other/files"; cache.mkdir(parents=True); (cache / "x").touch()
-os.chmod("new", 0o755); os.symlink("new", "link"); os.link("new", "hard")
+os.rename("empty", "moved"); os.chmod("new", 0o755); os.symlink("new", "link"); os.link("new", "hard")
 subprocess.run([sys.executable, "-c", ""], check=True)
 print(os.getuid())
 """
-    before = _files(project.parent)
+    before = _files(project.parent / "home")
     done = attempt(project, how, code)
     assert (done.exit_code, done.stdout_tail.strip()) == (0, str(os.getuid())), done.stderr_tail
-    assert _files(project.parent) == before
+    assert _files(project.parent / "home") == before
+    assert (project / "written").read_text() == "x"
+
+
+@pytest.mark.parametrize("how", ["auto", "required"])
+def test_a_project_in_the_home_folder_is_changed_for_good(tmp_path: Path, project: Path, how: str) -> None:
+    """Else the gate would not see that tests change what is audited."""
+    inside = tmp_path / "home/work"
+    inside.mkdir()
+    done = attempt(
+        inside, how, "open('train.py', 'w').write('x'); open('../beside', 'w'); print(open('train.py').read())"
+    )
+    assert (done.exit_code, done.stdout_tail.strip()) == (0, "x"), done.stderr_tail
+    assert ((inside / "train.py").read_text(), (tmp_path / "home/beside").exists()) == ("x", False)
 
 
 @pytest.mark.parametrize(("how", "kept"), [("auto", True), ("required", False)])
@@ -144,7 +157,7 @@ def test_where_no_private_copy_can_be_made_writing_is_not_refused(
     assert "processes" in done.isolated
     assert "files" not in granted(Isolation.REQUIRED, project)
     with pytest.raises(OSError, match="isolation is required, and the kernel does not grant: files"):
-        attempt(project, "required", "")
+        attempt(project, "required", "pass")
 
 
 def test_an_interpreter_that_does_not_exist_is_said(project: Path) -> None:
@@ -170,7 +183,7 @@ def test_nothing_is_asked_of_a_machine_with_an_accelerator(monkeypatch: pytest.M
 def test_what_does_not_hold_is_said() -> None:
     told = in_words(Isolation.AUTO, ["processes", "signals"])
     assert "not granted by this machine: files, secrets" in told
-    assert "the network is open (policy)" in told
+    assert "network open (policy)" in told
     assert "not granted by this machine: files, secrets, processes, signals, network" in in_words(
         Isolation.REQUIRED, []
     )

@@ -1,12 +1,19 @@
 """Give up rights, then become another program. Started by its path, with nothing but the standard library.
 
-Arguments: the orders as JSON, and the command. Orders: `write`, the folders in which files are changed for good;
-`cover`, folders of which the program is to have a private copy, and `store`, where the copies go; `share`, folders in
-those that are changed for good; `hide`, what is to be empty; `offline`, whether there is to be no network; `apart`,
-whether namespaces are asked for at all: where they are granted in part, the program is better off without; `tell`, the
-descriptor on which it says which layers hold (and `errno`, where the command could not be started); `parent`, who
-started it; `needed`, the layers without which it refuses. Each layer is tried by itself: `isolation.LAYERS` says what
-they are.
+Arguments: the orders as JSON, and the command. The orders:
+
+write   folders in which files are changed for good
+share   the same, also where the folders around them are covered
+cover   folders of which the program must have a private copy
+store   where the private copies go
+hide    what is to be empty
+offline whether there is to be no network
+apart   whether namespaces are asked for: where they are granted in part only, the program is better off without
+needed  the layers without which it refuses
+tell    the descriptor on which it says which layers hold, and `errno` where the command could not be started
+parent  who started it
+
+Each layer is tried by itself: `isolation.LAYERS` says what they are.
 """
 
 import contextlib
@@ -187,7 +194,7 @@ def _give_up(orders: dict[str, Any]) -> list[str]:
             covered = _cover(orders["cover"], Path(orders["store"]), orders["write"], orders["share"])
             _hide(orders["hide"])
             held.append("secrets")
-    writable = [*covered, *orders["write"]]
+    writable = [*covered, *orders["write"], *orders["share"]]
     is_private = all(any(_is_below(each, outer) for outer in writable) for each in orders["cover"])
     with contextlib.suppress(OSError, AttributeError):
         version = _landlock(writable if is_private else ["/"])

@@ -20,11 +20,11 @@ from verifygate.base.lifeline import temporary_folder
 
 CONFINE = Path(__file__).with_name("confine.py")
 LAYERS = {
-    "files": "files are written in private copies, but for the temporary folder and download caches",
-    "secrets": "credentials at home and the sockets of agents are hidden",
-    "processes": "other processes cannot be traced",
-    "signals": "nor signalled",
-    "network": "no network but loopback",
+    "files": "private copies of files outside of the project",
+    "secrets": "credentials hidden",
+    "processes": "no tracing of others",
+    "signals": "no signals to others",
+    "network": "no network",
 }
 """What each layer means, in words. `processes` and `signals` are Landlock, the others namespaces of the kernel."""
 
@@ -91,25 +91,32 @@ def has_accelerator() -> bool:
 
 
 def confinement(
-    wanted: Isolation, project: Sequence[Path], store: Path, *, needed: Sequence[str] = (), apart: bool = True
+    wanted: Isolation,
+    project: Sequence[Path],
+    store: Path,
+    *,
+    data: Sequence[Path] = (),
+    needed: Sequence[str] = (),
+    apart: bool = True,
 ) -> Confinement:
-    """What starts a program that sees the machine and changes private copies, which go to `store`.
+    """What starts a program that changes the folders of the project, and elsewhere private copies, kept in `store`.
 
-    `project` are the folders that it works in. With `required` it has no network, and shares no download cache. Without
-    the layers that are `needed` it does not start; without `apart` it has no private copies, and nothing is hidden.
+    `data` are folders of which it is to have copies, whatever is around them. With `required` it has no network, and
+    shares no download cache. Without the layers that are `needed` it does not start; without `apart` it has no private
+    copies, and nothing is hidden.
     """
     answer, tell = os.pipe()
     home, agent = Path.home(), os.environ.get("SSH_AUTH_SOCK")
-    is_required = wanted is Isolation.REQUIRED
+    is_required, downloads = wanted is Isolation.REQUIRED, [str(home / name) for name in DOWNLOADS]
     orders = {
         "tell": tell,
         "parent": os.getpid(),
         "needed": list(needed),
         "offline": is_required,
         "apart": apart,
-        "cover": [str(path) for path in (*project, home) if path.is_dir()],
+        "cover": [str(path) for path in (home, *data) if path.is_dir()],
         "store": str(store),
-        "share": [] if is_required else [str(home / name) for name in DOWNLOADS],
+        "share": [*(str(path) for path in project), *([] if is_required else downloads)],
         "write": [tempfile.gettempdir(), *(str(path) for name in DEVICES for path in Path("/dev").glob(name))],
         "hide": [*(str(home / name) for name in SECRETS), *SOCKETS, *([agent] if agent else [])],
     }
@@ -135,6 +142,6 @@ def in_words(wanted: Isolation, held: Sequence[str]) -> str:
     asked = [name for name in LAYERS if name != "network" or wanted is Isolation.REQUIRED]
     missing = [name for name in asked if name not in held]
     told = [LAYERS[name] for name in asked if name in held]
-    if wanted is not Isolation.REQUIRED:
-        told.append("the network is open (policy)")
-    return "; ".join(told) + (f" (not granted by this machine: {', '.join(missing)})" if missing else "")
+    text = ", ".join(told) or "nothing"
+    text += "" if wanted is Isolation.REQUIRED else "; network open (policy)"
+    return text + (f"; not granted by this machine: {', '.join(missing)}" if missing else "")

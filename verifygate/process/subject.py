@@ -204,12 +204,12 @@ class Subject:
         """What its processes are started through, if anything."""
         if self.isolation == Isolation.OFF or sys.platform != "linux":
             return None
-        wanted = Isolation(self.isolation)
+        wanted, project = Isolation(self.isolation), [self.root, cwd]
         named = (Path(os.environ.get(name, "")) for name in self.passed_on)
-        project = [self.root, cwd, *(path for path in named if path.is_absolute())]
+        data = [path for path in named if path.is_absolute()]
         if wanted is Isolation.REQUIRED:
-            return confinement(wanted, project, store, needed=tuple(LAYERS))
-        return confinement(wanted, project, store, apart="secrets" in granted(wanted, self.root))
+            return confinement(wanted, project, store, data=data, needed=tuple(LAYERS))
+        return confinement(wanted, project, store, data=data, apart="secrets" in granted(wanted, self.root))
 
 
 def discover_interpreter(root: Path) -> Path:
