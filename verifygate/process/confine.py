@@ -118,12 +118,12 @@ def _cover(wanted: Sequence[str], store: Path, real: Sequence[str], shared: Sequ
     """
     kept = {place: os.open(place, os.O_PATH | os.O_CLOEXEC) for place in shared if Path(place).is_dir()}
     here, covered = Path.cwd(), list[Path]()
-    for place in _candidates(wanted):
+    for number, place in enumerate(_candidates(wanted)):
         is_covered = any(place.is_relative_to(outer) for outer in covered)
         if (is_covered and str(place) not in _OF_EVERYBODY) or any(_is_below(each, place) for each in real):
             continue
         with contextlib.suppress(OSError):
-            _overlay(place, store / str(len(covered)))
+            _overlay(place, store / str(number))
             covered.append(place)
     for name, descriptor in kept.items():
         if any(Path(name).is_relative_to(outer) for outer in covered):
@@ -157,7 +157,7 @@ def _overlay(place: Path, store: Path) -> None:
     opened = {name: os.open(path, os.O_PATH | os.O_CLOEXEC) for name, path in layers.items()}
     options = ",".join(f"{name}=/proc/self/fd/{descriptor}" for name, descriptor in opened.items())
     try:
-        _call("mount", b"overlay", os.fsencode(place), b"overlay", 0, f"{options},userxattr".encode())
+        _call("mount", b"overlay", os.fsencode(place), b"overlay", 0, f"{options},userxattr,volatile".encode())
     finally:
         for descriptor in opened.values():
             os.close(descriptor)
