@@ -121,8 +121,9 @@ print(os.getuid())
 @pytest.mark.parametrize("how", ["auto", "required"])
 def test_a_project_in_the_home_folder_is_changed_for_good(tmp_path: Path, project: Path, how: str) -> None:
     """Else the gate would not see that tests change what is audited."""
-    inside = tmp_path / "home/work"
-    inside.mkdir()
+    (tmp_path / "home/work").mkdir()
+    (tmp_path / "link").symlink_to("home")
+    inside = tmp_path / "link/work"
     done = attempt(
         inside, how, "open('train.py', 'w').write('x'); open('../beside', 'w'); print(open('train.py').read())"
     )

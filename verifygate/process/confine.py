@@ -104,10 +104,15 @@ def _new_network() -> None:
 def _hide(places: Sequence[str]) -> None:
     """Cover each folder with an empty one, and each file with an empty file."""
     for place in places:
-        if os.path.isdir(place):  # noqa: PTH112 - and not an error where it cannot be reached
+        if _is_folder(place):
             _call("mount", b"none", os.fsencode(place), b"tmpfs", _MOUNT_READ_ONLY, None)
         elif os.path.exists(place):  # noqa: PTH110
             _call("mount", b"/dev/null", os.fsencode(place), None, _MOUNT_BIND, None)
+
+
+def _is_folder(place: str) -> bool:
+    """Also where it cannot be reached: then it is none for the program."""
+    return os.path.isdir(place)  # noqa: PTH112
 
 
 def _cover(wanted: Sequence[str], store: Path, real: Sequence[str], shared: Sequence[str]) -> list[str]:
@@ -116,11 +121,12 @@ def _cover(wanted: Sequence[str], store: Path, real: Sequence[str], shared: Sequ
     Beside the wanted folders each folder of the machine is tried, the outer ones first, but for those around one that
     is to be `real`. The kernel refuses where another file system is mounted inside.
     """
-    kept = {place: os.open(place, os.O_PATH | os.O_CLOEXEC) for place in shared if Path(place).is_dir()}
+    kept = {os.path.realpath(place): os.open(place, os.O_PATH | os.O_CLOEXEC) for place in shared if _is_folder(place)}
     here, covered = Path.cwd(), list[Path]()
     for number, place in enumerate(_candidates(wanted)):
-        is_covered = any(place.is_relative_to(outer) for outer in covered)
-        if (is_covered and str(place) not in _OF_EVERYBODY) or any(_is_below(each, place) for each in real):
+        is_covered = any(place.is_relative_to(outer) for outer in covered) and str(place) not in _OF_EVERYBODY
+        is_real = any(_is_below(each, place) for each in real) or any(place.is_relative_to(each) for each in kept)
+        if is_covered or is_real:
             continue
         with contextlib.suppress(OSError):
             _overlay(place, store / str(number))
