@@ -148,6 +148,16 @@ def test_a_folder_that_the_project_is_told_of_can_be_written(
     assert not (tmp_path / "data/x").exists()
 
 
+def test_a_folder_that_cannot_be_copied_is_written_and_that_is_said(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))  # the temporary folder is inside
+    subject = Subject(project, Path(sys.executable), passed_on=("DATA_DIR",), isolation="auto")
+    done = subject.run(["-c", "import os; open(os.environ['DATA_DIR'] + '/x', 'w')"], seconds=60)
+    assert done.exit_code == 0, done.stderr_tail
+    assert "files" not in {*done.isolated, *granted(Isolation.AUTO, subject.root, subject.data)}
+
+
 def test_where_no_private_copy_can_be_made_writing_is_not_refused(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -163,7 +163,7 @@ def _bounds(context: StageContext) -> dict[str, str]:
     asked = context.settings.execution.isolation
     wanted = isolation_of(asked)
     if asked != "off":
-        bounds["isolation"] = in_words(wanted, granted(wanted, context.subject.root))
+        bounds["isolation"] = in_words(wanted, granted(wanted, context.subject.root, context.subject.data))
     if not orphans.POSSIBLE:
         bounds["left-over processes"] = "not followed on this system beyond the run's own group"
     return bounds

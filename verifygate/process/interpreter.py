@@ -85,11 +85,12 @@ def subject_of(settings: Settings, base: str = "") -> Subject:
     Raises UsageError, also where isolation is required and cannot hold.
     """
     wanted = isolation_of(settings.execution.isolation)
-    held = granted(wanted, settings.root) if wanted is Isolation.REQUIRED else ()
-    if wanted is Isolation.REQUIRED and (missing := [name for name in LAYERS if name not in held]):
+    subject = Subject(settings.root, interpreter_of(settings, base), settings.execution.pass_env, wanted)
+    held = granted(wanted, subject.root, subject.data) if wanted is Isolation.REQUIRED else LAYERS
+    if missing := [name for name in LAYERS if name not in held]:
         raise UsageError(
             f"isolation is required, and this machine does not grant: {', '.join(missing)}",
             where=settings.place("execution", "isolation"),
             remedy="run where the kernel grants user namespaces and Landlock, or set `isolation` to `auto`",
         )
-    return Subject(settings.root, interpreter_of(settings, base), settings.execution.pass_env, wanted)
+    return subject

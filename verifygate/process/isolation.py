@@ -124,12 +124,12 @@ def confinement(
 
 
 @functools.cache
-def granted(wanted: Isolation, project: Path) -> tuple[str, ...]:
-    """The layers that this machine grants to a project, tried on a process that does nothing."""
+def granted(wanted: Isolation, project: Path, data: tuple[Path, ...] = ()) -> tuple[str, ...]:
+    """The layers that this machine grants to a project with its data, tried on a process that does nothing."""
     if sys.platform != "linux" or wanted is Isolation.OFF:
         return ()
     with temporary_folder() as store:
-        start = confinement(wanted, [project], Path(store))
+        start = confinement(wanted, [project], Path(store), data=data)
         command = [*start.prefix, sys.executable, "-I", "-S", "-c", ""]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=[start.tell]):
             return start.held()

@@ -205,11 +205,16 @@ class Subject:
         if self.isolation == Isolation.OFF or sys.platform != "linux":
             return None
         wanted, project = Isolation(self.isolation), [self.root, cwd]
-        named = (Path(os.environ.get(name, "")) for name in self.passed_on)
-        data = [path for path in named if path.is_absolute()]
         if wanted is Isolation.REQUIRED:
-            return confinement(wanted, project, store, data=data, needed=tuple(LAYERS))
-        return confinement(wanted, project, store, data=data, apart="secrets" in granted(wanted, self.root))
+            return confinement(wanted, project, store, data=self.data, needed=tuple(LAYERS))
+        apart = "secrets" in granted(wanted, self.root, self.data)
+        return confinement(wanted, project, store, data=self.data, apart=apart)
+
+    @property
+    def data(self) -> tuple[Path, ...]:
+        """The folders that variables name which it inherits."""
+        named = (Path(os.environ.get(name, "")) for name in self.passed_on)
+        return tuple(path for path in named if path.is_absolute() and path.is_dir())
 
 
 def discover_interpreter(root: Path) -> Path:
