@@ -9,7 +9,6 @@ from decimal import Decimal
 
 from verifygate.config.settings import VerdictSettings
 from verifygate.model import (
-    Certainty,
     Check,
     Contradiction,
     Finding,
@@ -106,7 +105,7 @@ def _reasons(
     stage: StageResult, policy: VerdictSettings, permission: _Permission, inherited: Collection[str]
 ) -> list[_Ranked]:
     """Every blocking condition that this stage's result meets."""
-    grave = [f for f in stage.findings if f.certainty is Certainty.CERTAIN and f.severity in policy.block]
+    grave = [finding for finding in stage.findings if finding.blocks(policy.block)]
     found = [_finding_reason(stage, finding, inherited) for finding in grave if not finding.stood_in(inherited)]
     said = {f"{stage.stage}.{finding.rule}" for finding in grave}
     if stage.outcome is Outcome.ERRORED:

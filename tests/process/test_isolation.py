@@ -13,16 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.process.isolation import LAYERS, in_words, possible
+from verifygate.process.isolation import LAYERS, Isolation, granted, in_words, isolation_of
 from verifygate.process.subject import Completed, Subject
 
-pytestmark = pytest.mark.skipif(set(possible()) != set(LAYERS), reason="this kernel does not grant all layers")
+GRANTED = granted(Isolation.REQUIRED, Path(__file__).resolve().parents[2])
+pytestmark = pytest.mark.skipif(set(GRANTED) != set(LAYERS), reason="this kernel does not grant all layers")
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project beside a home folder with a key, and a temporary folder apart from both."""
-    for name in ("project", "home/.ssh", "home/.cache/verifygate", "tmp", "other"):
+    for name in ("project", "home/.ssh", "home/.cache/verifygate", "home/.cache/torch", "tmp", "other"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "home/.ssh/id").write_text("secret")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -53,6 +54,11 @@ ESCAPES = {
 }
 
 
+WRITES = ("write to the home folder", "put an answer into the cache of the gate")
+"""What succeeds, on a private copy."""
+NETWORK = "connect to a server of this machine"
+
+
 @pytest.mark.parametrize("name", ESCAPES)
 def test_an_escape_fails_where_isolation_holds(project: Path, name: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as agent:
@@ -60,14 +66,32 @@ def test_an_escape_fails_where_isolation_holds(project: Path, name: str) -> None
         agent.listen()
         port = server.getsockname()[1]
         code = ESCAPES[name].format(top=project.parent, gate=os.getpid(), port=port)
-        free, held = attempt(project, "off", code), attempt(project, "required", code)
-    assert (free.isolated, set(held.isolated)) == ((), set(LAYERS))
-    assert held.exit_code == 1, held.stderr_tail
-    if not name.startswith("uncover"):  # outside there is nothing to uncover
-        assert free.exit_code == 0, free.stderr_tail
+        before = _files(project.parent)
+        held = [attempt(project, how, code) for how in ("auto", "required")]
+        after = _files(project.parent)
+        free = attempt(project, "off", code)
+    assert [set(each.isolated) for each in held] == [set(LAYERS) - {"network"}, set(LAYERS)]
+    assert free.isolated == ()
+    assert after == before
+    if name in WRITES:
+        assert [each.exit_code for each in held] == [0, 0], held[0].stderr_tail
+        assert _files(project.parent) != before
+    else:
+        assert [each.exit_code for each in held] == [0 if name == NETWORK else 1, 1], held[0].stderr_tail
+        assert free.exit_code == 0 or name.startswith("uncover")  # outside there is nothing to uncover
 
 
-def test_an_honest_program_does_not_notice(project: Path) -> None:
+def _files(folder: Path) -> dict[Path, str]:
+    """All that lies in a folder, without the temporary one."""
+    found = (path for path in folder.rglob("*") if "tmp" not in path.relative_to(folder).parts)
+    return {path: path.read_text() if path.is_file() else "" for path in found}
+
+
+@pytest.mark.parametrize("how", ["auto", "required"])
+def test_an_honest_program_does_not_notice(project: Path, how: str) -> None:
+    (project / "old").mkdir()
+    (project / "empty").mkdir()
+    (project / "old/data").write_text("one")
     code = """
 import multiprocessing, os, pathlib, socket, subprocess, sys, tempfile
 def double(number): return 2 * number
@@ -79,11 +103,72 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
     assert pool.map(double, [1, 2]) == [2, 4]
 tempfile.TemporaryFile().close()
 pathlib.Path("written").write_text("x")
+with open("old/data", "a") as file: file.write(" two")
+assert pathlib.Path("old/data").read_text() == "one two"
+os.rename("old/data", "new"); os.rmdir("old"); os.mkdir("old")
+cache = pathlib.Path.home() / ".cache/other/files"; cache.mkdir(parents=True); (cache / "x").touch()
+os.rename("empty", "moved"); os.chmod("new", 0o755); os.symlink("new", "link"); os.link("new", "hard")
 subprocess.run([sys.executable, "-c", ""], check=True)
 print(os.getuid())
 """
-    done = attempt(project, "required", code)
+    before = _files(project.parent / "home")
+    done = attempt(project, how, code)
     assert (done.exit_code, done.stdout_tail.strip()) == (0, str(os.getuid())), done.stderr_tail
+    assert _files(project.parent / "home") == before
+    assert (project / "written").read_text() == "x"
+
+
+@pytest.mark.parametrize("how", ["auto", "required"])
+def test_a_project_in_the_home_folder_is_changed_for_good(tmp_path: Path, project: Path, how: str) -> None:
+    """Else the gate would not see that tests change what is audited."""
+    (tmp_path / "home/work").mkdir()
+    (tmp_path / "link").symlink_to("home")
+    inside = tmp_path / "link/work"
+    done = attempt(
+        inside, how, "open('train.py', 'w').write('x'); open('../beside', 'w'); print(open('train.py').read())"
+    )
+    assert (done.exit_code, done.stdout_tail.strip()) == (0, "x"), done.stderr_tail
+    assert ((inside / "train.py").read_text(), (tmp_path / "home/beside").exists()) == ("x", False)
+
+
+@pytest.mark.parametrize(("how", "kept"), [("auto", True), ("required", False)])
+def test_what_is_downloaded_is_found_by_the_next_process(project: Path, how: str, kept: bool) -> None:
+    assert attempt(project, how, "open('../home/.cache/torch/model', 'w')").exit_code == 0
+    assert (project.parent / "home/.cache/torch/model").exists() == kept
+
+
+def test_a_folder_that_the_project_is_told_of_can_be_written(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
+    subject = Subject(project, Path(sys.executable), passed_on=("DATA_DIR",), isolation="required")
+    done = subject.run(["-c", "import os; open(os.environ['DATA_DIR'] + '/x', 'w')"], seconds=60)
+    assert done.exit_code == 0, done.stderr_tail
+    assert not (tmp_path / "data/x").exists()
+
+
+def test_a_folder_that_cannot_be_copied_is_written_and_that_is_said(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))  # the temporary folder is inside
+    subject = Subject(project, Path(sys.executable), passed_on=("DATA_DIR",), isolation="auto")
+    done = subject.run(["-c", "import os; open(os.environ['DATA_DIR'] + '/x', 'w')"], seconds=60)
+    assert done.exit_code == 0, done.stderr_tail
+    assert "files" not in {*done.isolated, *granted(Isolation.AUTO, subject.root, subject.data)}
+
+
+def test_where_no_private_copy_can_be_made_writing_is_not_refused(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home/tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "home/tmp"))  # the home folder cannot be covered then
+    done = attempt(project, "auto", "open('../home/x', 'w'); open('../other/x', 'w')")
+    assert (done.exit_code, "files" in done.isolated) == (0, False), done.stderr_tail
+    assert "processes" in done.isolated
+    assert "files" not in granted(Isolation.REQUIRED, project)
+    with pytest.raises(OSError, match="isolation is required, and the kernel does not grant: files"):
+        attempt(project, "required", "pass")
 
 
 def test_an_interpreter_that_does_not_exist_is_said(project: Path) -> None:
@@ -91,9 +176,28 @@ def test_an_interpreter_that_does_not_exist_is_said(project: Path) -> None:
         Subject(project, project / "python", isolation="auto").run(["-c", ""], seconds=10)
 
 
+def test_where_namespaces_are_granted_in_part_there_are_none(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verifygate.process.subject.granted", lambda *_: ("processes", "signals"))
+    users = Path("/proc/self/ns/user").readlink()
+    done = attempt(project, "auto", "import os; print(os.readlink('/proc/self/ns/user'))")
+    assert (done.stdout_tail.strip(), done.isolated) == (str(users), ("processes", "signals"))
+
+
+def test_nothing_is_asked_of_a_machine_with_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verifygate.process.isolation.has_accelerator", lambda: True)
+    assert [isolation_of(each) for each in ("", "auto", "required")] == ["off", "auto", "required"]
+    assert "not measured" in in_words(isolation_of(""), ())
+    monkeypatch.setattr("verifygate.process.isolation.has_accelerator", lambda: False)
+    assert [isolation_of(each) for each in ("", "off")] == ["auto", "off"]
+
+
 def test_what_does_not_hold_is_said() -> None:
-    assert "not granted by this machine: network, secrets" in in_words(["files", "signals"])
-    assert in_words([]).startswith("nothing")
+    told = in_words(Isolation.AUTO, ["processes", "signals"])
+    assert "not granted by this machine: files, secrets" in told
+    assert "network open (policy)" in told
+    assert "not granted by this machine: files, secrets, processes, signals, network" in in_words(
+        Isolation.REQUIRED, []
+    )
 
 
 GATE = """

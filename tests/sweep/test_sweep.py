@@ -16,8 +16,9 @@ import pytest
 from verifygate import __version__
 from verifygate.base.errors import UsageError
 from verifygate.cli import main
-from verifygate.model.sweep_report import Answer, Row
-from verifygate.report.sweep import html, markdown
+from verifygate.model.finding import Certainty, Severity
+from verifygate.model.sweep_report import Answer, Row, SweptFinding
+from verifygate.report.sweep import SweepPage, html, markdown
 from verifygate.sweep import answering
 from verifygate.sweep.reports import against, exit_code, merged, report_of
 from verifygate.sweep.schedule import answer_all, share
@@ -37,6 +38,25 @@ def train(model, optimizer, loader):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         scaler.step(optimizer)
         scaler.update()
+"""
+LESS_HARMFUL = """import torch
+
+
+def half(x):
+    with torch.cuda.amp.autocast(dtype=torch.bfloat16):
+        return x @ x
+"""
+LESS_CERTAIN = """import lightning
+import torch
+
+
+class Limit(lightning.Callback):
+    def on_before_zero_grad(self, trainer, pl_module, optimizer):
+        torch.nn.utils.clip_grad_norm_(pl_module.parameters(), 1.0)
+
+
+def main(module, data):
+    lightning.Trainer(precision="16-mixed", callbacks=[Limit()]).fit(module, data)
 """
 
 
@@ -108,6 +128,65 @@ def test_a_fault_blocks_its_unit_and_the_second_time_nothing_is_analysed(tmp_pat
     assert "AMP201" in {each.rule for each in first.findings}
     monkeypatch.setattr(answering.subprocess, "Popen", None)  # an analysis would need it
     assert row_of(unit) == first
+
+
+@pytest.mark.parametrize(
+    ("text", "grade", "answer"),
+    [
+        (BAD, ("critical", "certain"), Answer.BLOCK),
+        (LESS_CERTAIN, ("high", "likely"), Answer.PASS),
+        (LESS_HARMFUL, ("low", "certain"), Answer.PASS),
+    ],
+    ids=["certain and critical", "likely", "low"],
+)
+def test_a_unit_is_blocked_where_the_gate_would_block_it(
+    tmp_path: Path, monkeypatch, text: str, grade: tuple[str, str], answer: Answer
+):
+    place = folder(tmp_path, "u", text)
+    row = row_of(Unit("u", str(place)))
+    assert grade in {(each.severity.value, each.certainty.value) for each in row.faults}
+    assert row.answer is answer
+    monkeypatch.chdir(place)
+    assert main(["run", "--stage", "static"]) == exit_code(report_of(["u"], [row]))
+
+
+def test_the_worst_unit_is_the_one_with_the_worst_fault_that_blocks():
+    def row(name: str, **faults: int) -> Row:
+        """`critical=2` are two that block, `other_high=1` is one that does not."""
+        found = []
+        for kind, count in faults.items():
+            blocks, severity = not kind.startswith("other_"), Severity(kind.removeprefix("other_"))
+            fault = SweptFinding(
+                rule="AMP201",
+                severity=severity,
+                certainty=Certainty.CERTAIN if blocks else Certainty.LIKELY,
+                path="a.py",
+                line=1,
+                message=kind,
+                fingerprints=(f"{name}-{kind}",),
+                blocks=blocks,
+            )
+            found += [fault] * count
+        reply = Answer.BLOCK if any(each.blocks for each in found) else Answer.PASS
+        return a_row(name, reply=reply).model_copy(update={"findings": tuple(found)})
+
+    worst_first = [
+        row("a", critical=1),
+        row("b", high=3, other_critical=9),
+        row("c", high=3, other_high=9),
+        row("d", high=2, other_low=99),
+        row("unknown", other_critical=1).model_copy(update={"answer": Answer.UNKNOWN}),
+        row("e", other_critical=1),
+        row("f", other_low=50),
+        row("g"),
+    ]
+    names = [each.name for each in worst_first]
+    page = SweepPage(report_of(names[::-1], worst_first[::-1]))
+    assert [each.name for each in page.worst_first] == names
+    assert "| `b` | BLOCK | 3 high | 9 | 0 | 0 | 0 | 0 | 0 |" in markdown(page.report)
+    assert [each.severity for each in page.shown(worst_first[1])] == [Severity.HIGH] * 3 + [Severity.CRITICAL] * 2
+    (rule,) = page.rules
+    assert (rule.blocked, rule.units, rule.faults) == (4, 7, 178)
 
 
 def test_a_change_of_a_file_or_of_the_rules_is_another_question(tmp_path: Path):

@@ -50,7 +50,7 @@ from verifygate.stage_registry import by_weight
 @click.option(
     "--isolation",
     type=click.Choice(("off", "auto", "required")),
-    help="Keep the project's processes from network, credentials, other files (default: as configured, or off).",
+    help="Keep the project's processes from the machine (default: as configured; else auto, off with a GPU).",
 )
 def run(
     stages: tuple[str, ...],

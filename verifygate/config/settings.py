@@ -17,7 +17,7 @@ from verifygate.config.locate import find, lies_in
 from verifygate.config.performance import PerformanceSettings, Positive
 from verifygate.config.version_pins import FRAMEWORKS, TORCH, allowed_versions, of_frameworks, versions_allowed_for
 from verifygate.model.base import Model
-from verifygate.model.finding import Severity
+from verifygate.model.finding import BLOCKING, Severity
 from verifygate.model.policy import PolicySetting, Waiver
 from verifygate.model.program import Program
 from verifygate.rule_codes import SecurityRisk
@@ -112,9 +112,11 @@ class ExecutionSettings(Model):
     """How many processes a test run may have at once, Linux only."""
     pass_env: tuple[str, ...] = ()
     """Names of further environment variables that the project's processes inherit, for example `DATA_DIR`."""
-    isolation: Literal["off", "auto", "required"] = "off"
-    """Whether the project's processes are kept away from the network, credentials and other files: `auto` as far as the
-    kernel grants it, `required` or not at all. Linux only."""
+    isolation: Literal["", "off", "auto", "required"] = ""
+    """How far the project's processes are kept away from the machine, on Linux: with `auto` they write private copies
+    and see neither credentials nor other processes, as far as the kernel grants it; with `required` they have no
+    network either, and do not start where the kernel does not grant all of it. By default `auto`; `off` on a machine
+    with an accelerator, where it is not measured."""
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -207,7 +209,7 @@ class RequirementsSettings(Model):
 class VerdictSettings(Model):
     """`[verdict]`: what blocks, and how points are shared out."""
 
-    block: tuple[Severity, ...] = (Severity.CRITICAL, Severity.HIGH)
+    block: tuple[Severity, ...] = BLOCKING
     """Severities at which a certain finding blocks."""
     weights: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=default_weights)
     """Share of the score per stage; stages that do not apply are left out, and the others share 100."""

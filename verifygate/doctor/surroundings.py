@@ -15,6 +15,7 @@ from verifygate.doctor.answer import Answer, State
 from verifygate.execution.environment import Interpreter, ask
 from verifygate.execution.remedies import NAME_ANOTHER, for_imports, without_cuda, without_pytest, without_torch
 from verifygate.process.interpreter import interpreter_of
+from verifygate.process.isolation import isolation_of
 from verifygate.process.subject import Subject
 from verifygate.sources import git
 
@@ -44,7 +45,7 @@ def interpreter(
         yield Answer("interpreter", State.FAILED, f"{where}{error.problem}", error.remedy or "")
         return
     shown = _shown(found, settings.root)
-    subject = Subject(settings.root, found, settings.execution.pass_env, settings.execution.isolation)
+    subject = Subject(settings.root, found, settings.execution.pass_env, isolation_of(settings.execution.isolation))
     with temporary_folder("doctor") as folder:
         answered = ask(subject, Path(folder))
         if answered.problem:

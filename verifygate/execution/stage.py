@@ -23,7 +23,7 @@ from verifygate.execution.tests_at_base import with_before, with_emulated_before
 from verifygate.execution.trace_judgement import recorder
 from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
 from verifygate.process import orphans
-from verifygate.process.isolation import in_words, possible
+from verifygate.process.isolation import granted, in_words, isolation_of
 from verifygate.sources.git import files_at
 from verifygate.sources.notebook import NotebookFile
 from verifygate.stage import StageContext, not_configured
@@ -160,8 +160,10 @@ def _bounds(context: StageContext) -> dict[str, str]:
     names = context.settings.execution.pass_env
     bounds = {"trust": SAME_PROCESS}
     bounds |= {"variables passed on": ", ".join(sorted(names))} if names else {}
-    if context.settings.execution.isolation != "off":
-        bounds["isolation"] = in_words(possible())
+    asked = context.settings.execution.isolation
+    wanted = isolation_of(asked)
+    if asked != "off":
+        bounds["isolation"] = in_words(wanted, granted(wanted, context.subject.root, context.subject.data))
     if not orphans.POSSIBLE:
         bounds["left-over processes"] = "not followed on this system beyond the run's own group"
     return bounds

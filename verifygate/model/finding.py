@@ -34,6 +34,10 @@ class Certainty(StrEnum):
     LIKELY = "likely"
 
 
+BLOCKING = (Severity.CRITICAL, Severity.HIGH)
+"""Severities at which a certain finding blocks, unless `[verdict] block` names others."""
+
+
 class Witness(StrEnum):
     """Who saw it."""
 
@@ -144,6 +148,10 @@ class Finding:
     def is_note(self) -> bool:
         """Whether it reports a fact, and no fault: nothing is to be corrected, and no commit is to be stopped."""
         return self.severity is Severity.INFO
+
+    def blocks(self, severities: Collection[Severity] = BLOCKING) -> bool:
+        """Whether it is enough to block: certain, and of a severity at which the policy blocks."""
+        return self.certainty is Certainty.CERTAIN and self.severity in severities
 
     @property
     def locations(self) -> tuple[Place, ...]:

@@ -13,7 +13,7 @@ class Answer(StrEnum):
     """What is known of a unit, worst first."""
 
     BLOCK = "BLOCK"
-    """A finding is more than a note."""
+    """`verifygate run` would block for a finding, by the policy that holds where nothing is configured."""
     UNKNOWN = "UNKNOWN"
     """There is no answer, or a file with AMP code could not be analysed."""
     PASS = "PASS"
@@ -30,6 +30,8 @@ class SweptFinding(Model):
     message: str
     fingerprints: tuple[str, ...]
     """Its own, and those of further locations of the same fault."""
+    blocks: bool
+    """Whether the unit is blocked for it."""
 
     @property
     def is_note(self) -> bool:
@@ -61,6 +63,10 @@ class Row(Model):
     def faults(self) -> tuple[SweptFinding, ...]:
         """The findings that are more than notes."""
         return tuple(each for each in self.findings if not each.is_note)
+
+    @property
+    def blocking(self) -> tuple[SweptFinding, ...]:
+        return tuple(each for each in self.findings if each.blocks)
 
 
 class Change(Model):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.config.settings import Settings
-from verifygate.process.isolation import LAYERS, possible
+from verifygate.process.isolation import LAYERS, Isolation, granted, isolation_of
 from verifygate.process.subject import Subject, discover_interpreter
 from verifygate.sources import git
 
@@ -84,11 +84,13 @@ def subject_of(settings: Settings, base: str = "") -> Subject:
 
     Raises UsageError, also where isolation is required and cannot hold.
     """
-    wanted = settings.execution.isolation
-    if wanted == "required" and (missing := [name for name in LAYERS if name not in possible()]):
+    wanted = isolation_of(settings.execution.isolation)
+    subject = Subject(settings.root, interpreter_of(settings, base), settings.execution.pass_env, wanted)
+    held = granted(wanted, subject.root, subject.data) if wanted is Isolation.REQUIRED else LAYERS
+    if missing := [name for name in LAYERS if name not in held]:
         raise UsageError(
             f"isolation is required, and this machine does not grant: {', '.join(missing)}",
             where=settings.place("execution", "isolation"),
             remedy="run where the kernel grants user namespaces and Landlock, or set `isolation` to `auto`",
         )
-    return Subject(settings.root, interpreter_of(settings, base), settings.execution.pass_env, wanted)
+    return subject

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from verifygate.base.lifeline import temporary_folder, watched
 from verifygate.process import orphans
-from verifygate.process.isolation import Isolation, confinement
+from verifygate.process.isolation import LAYERS, Confinement, Isolation, confinement, granted
 from verifygate.process.orphans import Family
 
 PASSED_ON = frozenset(
@@ -150,9 +150,6 @@ class Subject:
         environment[MODULE_PATH if safe_path else "PYTHONPATH"] = module_path
         environment[orphans.MARK] = mark = secrets.token_hex(8)
         started = time.monotonic()
-        confined = None
-        if self.isolation != Isolation.OFF and sys.platform == "linux":
-            confined = confinement(Isolation(self.isolation), [self.root, *([cwd] if cwd else [])])
         with (
             temporary_folder() as folder,
             watched(f"{orphans.MARK}={mark}"),
@@ -165,6 +162,7 @@ class Subject:
             own.mkdir()
             environment |= {"TMPDIR": str(own)} | dict(env or {})
             outputs = Path(folder, "stdout"), Path(folder, "stderr")
+            confined = self._confined(cwd or self.root, Path(folder, "private"))
             with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
                 child = subprocess.Popen(
                     (*confined.prefix, *command) if confined else command,
@@ -203,6 +201,22 @@ class Subject:
                 isolated=isolated,
                 left_behind=left,
             )
+
+    def _confined(self, cwd: Path, store: Path) -> Confinement | None:
+        """What its processes are started through, if anything."""
+        if self.isolation == Isolation.OFF or sys.platform != "linux":
+            return None
+        wanted, project = Isolation(self.isolation), [self.root, cwd]
+        if wanted is Isolation.REQUIRED:
+            return confinement(wanted, project, store, data=self.data, needed=tuple(LAYERS))
+        apart = "secrets" in granted(wanted, self.root, self.data)
+        return confinement(wanted, project, store, data=self.data, apart=apart)
+
+    @property
+    def data(self) -> tuple[Path, ...]:
+        """The folders that variables name which it inherits."""
+        named = (Path(os.environ.get(name, "")) for name in self.passed_on)
+        return tuple(path for path in named if path.is_absolute() and path.is_dir())
 
 
 def discover_interpreter(root: Path) -> Path:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from verifygate.base.counts import counted
-from verifygate.model.finding import Certainty, Severity
+from verifygate.model.finding import BLOCKING, Certainty, Severity
 from verifygate.model.json_document import text_of
 from verifygate.model.sweep_report import Answer, Change, Row, SweepReport, SweptFinding
 from verifygate.report.escape import html_text
 from verifygate.report.markdown import filled
 
 FAULTS = tuple(severity for severity in Severity if severity is not Severity.INFO)
-"""Severities of which a finding blocks."""
+"""Severities of faults; a note is none."""
 MOST_UNITS = 1_000
 MOST_WITH_FINDINGS = 25
 """Units, the worst first, of which findings are shown."""
@@ -31,9 +32,11 @@ class RuleLine:
     """One rule over all units."""
 
     code: str
+    blocked: int
+    """Units that are blocked for it."""
+    units: int
     faults: int
     certain: int
-    units: int
     before: int | None
 
 
@@ -41,6 +44,7 @@ class SweepPage:
     """A report, read for printing."""
 
     most_units, most_findings = MOST_UNITS, MOST_FINDINGS
+    blocking_severities = " or ".join(BLOCKING)
 
     def __init__(self, report: SweepReport) -> None:
         self.report = report
@@ -72,7 +76,7 @@ class SweepPage:
 
     @property
     def rules(self) -> list[RuleLine]:
-        """The rules, those that most units break first."""
+        """The rules: those that block most units first, then those that most units break."""
         before = self.report.trend.rules if self.report.trend else None
         by_rule: dict[str, list[tuple[str, SweptFinding]]] = {code: [] for code in before or ()}
         for row in self.report.rows:
@@ -81,24 +85,31 @@ class SweepPage:
         lines = [
             RuleLine(
                 code,
+                len({name for name, fault in found if fault.blocks}),
+                len({name for name, _ in found}),
                 len(found),
                 sum(fault.certainty is Certainty.CERTAIN for _, fault in found),
-                len({name for name, _ in found}),
                 None if before is None else before.get(code, 0),
             )
             for code, found in by_rule.items()
         ]
-        return sorted(lines, key=lambda line: (-line.units, -line.faults, line.code))
+        return sorted(lines, key=lambda line: (-line.blocked, -line.units, -line.faults, line.code))
 
     @property
     def changed(self) -> list[tuple[Row, Change]]:
-        """Units that are not as they were, those with most new faults first."""
+        """Units that are not as they were: those that are blocked now first, then those with most new faults."""
         pairs = [(row, self._changes[row.name]) for row in self.worst_first if row.name in self._changes]
         found = [(row, each) for row, each in pairs if each.new or each.gone or each.before is not row.answer]
-        return sorted(found, key=lambda pair: (-pair[1].new, pair[1].gone))
+        return sorted(found, key=lambda pair: (not _is_blocked_now(*pair), -pair[1].new, pair[1].gone))
 
-    def severities(self, row: Row) -> list[int]:
-        return _by_severity(row)
+    def blocking(self, row: Row) -> str:
+        """`1 critical, 2 high`; empty where nothing blocks."""
+        counts = zip(FAULTS, _by_severity(row.blocking), strict=True)
+        return ", ".join(f"{count} {severity.value}" for severity, count in counts if count)
+
+    def others(self, row: Row) -> list[int]:
+        """The faults that do not block, of each severity."""
+        return _by_severity(_others(row))
 
     def reason(self, row: Row) -> str:
         """Why a unit is not known, or which of its files are not."""
@@ -108,8 +119,8 @@ class SweepPage:
         return row.reason + (": " if row.reason and files else "") + files
 
     def shown(self, row: Row) -> list[SweptFinding]:
-        order = sorted(row.faults, key=lambda each: (each.severity.rank, each.certainty is not Certainty.CERTAIN))
-        return order[:MOST_FINDINGS]
+        """Its faults, those that block first."""
+        return sorted(row.faults, key=lambda each: (not each.blocks, *_grade(each)))[:MOST_FINDINGS]
 
 
 def markdown(report: SweepReport) -> str:
@@ -134,10 +145,25 @@ FILES = {"sweep.json": as_json, "sweep.md": markdown, "sweep.html": html}
 """The files of a report, and what renders each."""
 
 
-def _by_severity(row: Row) -> list[int]:
-    found = Counter(fault.severity for fault in row.faults)
+def _others(row: Row) -> list[SweptFinding]:
+    return [fault for fault in row.faults if not fault.blocks]
+
+
+def _by_severity(faults: Iterable[SweptFinding]) -> list[int]:
+    found = Counter(fault.severity for fault in faults)
     return [found[severity] for severity in FAULTS]
 
 
-def _harm(row: Row) -> tuple[int, list[int], str]:
-    return list(Answer).index(row.answer), [-count for count in _by_severity(row)], row.name
+def _grade(fault: SweptFinding) -> tuple[int, bool]:
+    """Sorts faults by harm, and equal ones by certainty."""
+    return fault.severity.rank, fault.certainty is not Certainty.CERTAIN
+
+
+def _is_blocked_now(row: Row, change: Change) -> bool:
+    return row.answer is Answer.BLOCK and change.before is not Answer.BLOCK
+
+
+def _harm(row: Row) -> tuple[int, list[int], list[int], str]:
+    """Sorts units by answer, then by what blocks, then by the other faults: one worse fault outweighs any number."""
+    blocking, others = ([-count for count in _by_severity(faults)] for faults in (row.blocking, _others(row)))
+    return list(Answer).index(row.answer), blocking, others, row.name

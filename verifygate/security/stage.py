@@ -63,7 +63,7 @@ def _answered(
 ) -> Check:
     found = [each for each in findings if each.rule == rule.code]
     silenced = [each for each in suppressions if each.rule == rule.code]
-    certain = any(each.certainty == "certain" and each.severity in blocking for each in found)
+    certain = any(each.blocks(blocking) for each in found)
     status = Status.FAIL if certain else Status.PARTIAL if found or silenced else Status.PASS
     actual = counted(len(found), "finding") if found else "none"
     return _check(rule, status, f"{actual}, {len(silenced)} suppressed" if silenced else actual, found)

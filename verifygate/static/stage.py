@@ -100,8 +100,7 @@ def _rule_check(
     rule = load_rules()[code].rule
     broken = [finding for finding in findings if finding.rule == code]
     silenced = [suppression for suppression in suppressions if suppression.rule == code]
-    certain = [finding for finding in broken if finding.certainty == "certain" and finding.severity in blocking]
-    if certain:
+    if any(finding.blocks(blocking) for finding in broken):
         status = Status.FAIL
     elif broken or silenced:
         status = Status.PARTIAL  # neither clean nor surely broken: points are lost, nothing blocks

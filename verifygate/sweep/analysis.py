@@ -54,8 +54,7 @@ def _is_unchanged(sources: Sources, unit: Unit, key: str) -> bool:
 def _row(unit: Unit, found: AnalysisResult) -> Row:
     gaps = [f"{lost.path}: {lost.reason}" for lost in found.not_analysed if is_gap(lost)]
     findings = tuple(_swept(each) for each in found.findings)
-    blocks = any(not each.is_note for each in findings)
-    answer = Answer.BLOCK if blocks else Answer.UNKNOWN if gaps else Answer.PASS
+    answer = Answer.BLOCK if any(each.blocks for each in findings) else Answer.UNKNOWN if gaps else Answer.PASS
     reason = f"not all files with AMP code could be analysed: {len(gaps)}" if answer is Answer.UNKNOWN else ""
     return Row(
         name=unit.name,
@@ -77,6 +76,7 @@ def _swept(finding: Finding) -> SweptFinding:
         line=finding.line,
         message=finding.message,
         fingerprints=finding.fingerprints,
+        blocks=finding.blocks(),
     )
 
 
