@@ -16,6 +16,9 @@ TREE = {
 }
 
 
+NOTHING_ELSE = dict.fromkeys(bench_scan.EXECUTABLES, "no-such-tool")
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     folder = tmp_path / "tree"
@@ -55,7 +58,33 @@ def test_table_of_a_small_tree(tree: Path):
     assert memory > 0
     assert blank == ""
     assert "2 rounds" in ratios
-    assert missing == "Not installed: ruff, TorchFix, semgrep."
+    assert missing == "Not installed: ruff, pyrefly, ty, TorchFix, semgrep."
+
+
+def test_what_is_left_out_has_no_row_and_is_not_missing(tree: Path):
+    left_out = [part for name in ("verifygate check, ", "semgrep", "T") for part in ("--without", name)]
+
+    done = bench(str(tree), "--rounds", "1", *left_out)
+
+    names = [line.split("|")[3].strip() for line in done.stdout.splitlines() if line.startswith("| tree")]
+    assert names == ["ast.parse", "verifygate check"]
+    assert "Not installed: ruff, pyrefly, ty." in done.stdout
+
+
+def test_a_type_checker_has_a_row(tree: Path, tmp_path: Path):
+    """It is given the tree, one thread, and no more; findings, exit status 1, are an answer."""
+    pyrefly = tmp_path / "pyrefly"
+    pyrefly.write_text('#!/bin/sh\necho "pyrefly 1.0"\necho "$@" > "$HOME/given-$1"\n[ "$1" = --version ]\n')
+    pyrefly.chmod(0o755)
+    found, missing = bench_scan.tools(tmp_path, NOTHING_ELSE | {"pyrefly": str(pyrefly)})
+
+    rows, wrong = bench_scan.measure(tree, tmp_path, [found[0], found[-1]], 1, 60, 200)
+
+    assert (found[-1].name, found[-1].version) == ("pyrefly", "pyrefly 1.0")
+    assert (missing, wrong) == (["ruff", "ty", "TorchFix", "semgrep"], [])
+    assert rows[-1].startswith("| tree | 2 | pyrefly | unsaid | unsaid | ")
+    assert (tmp_path / "given-check").read_text().split()[1:3] == ["--threads", "1"]
+    assert (tmp_path / "given-check").read_text().split()[-1] == str(tree)
 
 
 def test_a_linter_that_does_not_say_what_it_checked_has_a_row(tree: Path):
@@ -84,7 +113,7 @@ def test_file_that_cannot_be_parsed_is_counted_as_not_analysed(tree: Path):
 def test_file_that_nobody_accounts_for_is_a_failure(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A tool that says less than it was given does not get a clean table."""
     monkeypatch.setattr(bench_scan, "told", lambda *_: (1, 0))
-    found, _ = bench_scan.tools(tmp_path, "no-such-tool", "no-such-tool", "no-such-tool")
+    found, _ = bench_scan.tools(tmp_path, NOTHING_ELSE)
 
     _, wrong = bench_scan.measure(tree, tmp_path, found, 1, 60, 200)
 
@@ -93,7 +122,7 @@ def test_file_that_nobody_accounts_for_is_a_failure(tree: Path, tmp_path: Path, 
 
 
 def test_check_that_takes_too_much_memory_is_a_failure(tree: Path, tmp_path: Path):
-    found, _ = bench_scan.tools(tmp_path, "no-such-tool", "no-such-tool", "no-such-tool")
+    found, _ = bench_scan.tools(tmp_path, NOTHING_ELSE)
 
     _, wrong = bench_scan.measure(tree, tmp_path, found, 1, 60, 1)
 
