@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import verifygate
-from verifygate.sources.discovery import walk
+from verifygate.sources.discovery import PYTHON_SUFFIXES, read_sources, walk
 
 # Linux counts what a process was before its exec into its peak memory, so tools are started by an interpreter that is
 # smaller than any of them, which starts one and waits, and not by this one.
@@ -242,6 +242,13 @@ def tools(temporary: Path, given: Mapping[str, str | None]) -> tuple[list[Tool],
     return found, missing
 
 
+def beside_python(tree: Path) -> int:
+    """How many files `check` accounts for that are no Python text: notebooks, which `ast.parse` cannot read."""
+    read = read_sources(tree, ["."])
+    paths = [*(file.path for file in read), *(path for path, _ in read.unreadable)]
+    return sum(not path.endswith(PYTHON_SUFFIXES) for path in paths)
+
+
 def measure(
     tree: Path, temporary: Path, found: list[Tool], rounds: int, limit: int, most: int
 ) -> tuple[list[str], list[str]]:
@@ -251,6 +258,7 @@ def measure(
         sys.exit(f"{tree}: no Python files; name a folder with some")
     for file in files:  # from here on no tool is the one that waits for the disk
         file.read_bytes()
+    beside = beside_python(tree)
     (temporary / "names").write_bytes(b"\0".join(os.fsencode(file) for file in files))
     for tool in found:
         tool.runs = []
@@ -263,7 +271,8 @@ def measure(
                 tool.runs.append(launch(tool.command(tree), limit, temporary))
     rows, wrong = [], []
     for tool in found:
-        cells, complaint = row(tool, found[0], len(files))
+        more = beside if tool.count in (told, checked) else 0
+        cells, complaint = row(tool, found[0], len(files) + more)
         rows.append("| " + " | ".join([tree.name, str(len(files)), tool.name, *cells]) + " |")
         if complaint and tool.count in (parsed, told, checked):
             wrong.append(f"{tree.name}: {tool.name}: {complaint}")

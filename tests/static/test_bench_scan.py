@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -108,6 +109,19 @@ def test_file_that_cannot_be_parsed_is_counted_as_not_analysed(tree: Path):
     assert done.returncode == 0
     assert "| tree | 3 | ast.parse | 2 | 1 |" in done.stdout
     assert "| tree | 3 | verifygate check | 2 | 1 |" in done.stdout
+
+
+def test_notebooks_are_read_by_check_alone(tree: Path):
+    """They are counted as files that it analyses, and are none that `ast.parse` is given."""
+    cell = {"cell_type": "code", "source": TREE["train.py"], "metadata": {}, "outputs": [], "execution_count": None}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tree / "train_in_cells.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+
+    done = bench(str(tree), "--rounds", "1")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "| tree | 2 | ast.parse | 2 | 0 |" in done.stdout
+    assert "| tree | 2 | verifygate check | 3 | 0 |" in done.stdout
 
 
 def test_file_that_nobody_accounts_for_is_a_failure(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
