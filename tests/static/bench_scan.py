@@ -186,6 +186,13 @@ def linted(out: str, err: str) -> tuple[int, int]:
     return -1, -1
 
 
+def inferred(out: str, err: str) -> tuple[int, int]:
+    """pyrefly says how many errors there are at the end, and nothing of the kind where it gave up: both exit with 1."""
+    if not re.search(r"INFO [\d,]+ errors?", out + err):
+        raise ValueError("no answer")
+    return -1, -1
+
+
 EXECUTABLES = ("ruff", "pyrefly", "ty", "torchfix", "semgrep")
 """What is measured beside `check`, where it is installed."""
 
@@ -221,7 +228,7 @@ def tools(temporary: Path, given: Mapping[str, str | None]) -> tuple[list[Tool],
     check_types = ["check", "--no-progress", "--output-format", "concise"]
     for name, executable, command, count in (
         ("ruff, all rules", "ruff", lambda tree, path: [path, *lint, str(tree)], linted),
-        ("pyrefly", "pyrefly", lambda tree, path: [path, *infer, str(tree)], linted),
+        ("pyrefly", "pyrefly", lambda tree, path: [path, *infer, str(tree)], inferred),
         ("ty", "ty", lambda tree, path: [path, *check_types, str(tree)], linted),
         ("TorchFix", "torchfix", lambda tree, path: [path, str(tree)], fixed),
         (

@@ -72,10 +72,16 @@ def test_what_is_left_out_has_no_row_and_is_not_missing(tree: Path):
     assert "Not installed: ruff, pyrefly, ty." in done.stdout
 
 
-def test_a_type_checker_has_a_row(tree: Path, tmp_path: Path):
-    """It is given the tree, one thread, and no more; findings, exit status 1, are an answer."""
+@pytest.mark.parametrize(
+    ("says", "cells"),
+    [("INFO 1,234 errors", "unsaid | unsaid | "), ("a link leads nowhere", " |  | failed (no answer) | ")],
+)
+def test_a_type_checker_has_a_row(says: str, cells: str, tree: Path, tmp_path: Path):
+    """It is given the tree, one thread, and no more; with findings it exits with 1, as where it gives up."""
     pyrefly = tmp_path / "pyrefly"
-    pyrefly.write_text('#!/bin/sh\necho "pyrefly 1.0"\necho "$@" > "$HOME/given-$1"\n[ "$1" = --version ]\n')
+    version = '[ "$1" = --version ]'
+    lines = ["#!/bin/sh", f'{version} && echo "pyrefly 1.0" || echo "{says}"', 'echo "$@" > "$HOME/given-$1"', version]
+    pyrefly.write_text("\n".join(lines) + "\n")
     pyrefly.chmod(0o755)
     found, missing = bench_scan.tools(tmp_path, NOTHING_ELSE | {"pyrefly": str(pyrefly)})
 
@@ -83,7 +89,7 @@ def test_a_type_checker_has_a_row(tree: Path, tmp_path: Path):
 
     assert (found[-1].name, found[-1].version) == ("pyrefly", "pyrefly 1.0")
     assert (missing, wrong) == (["ruff", "ty", "TorchFix", "semgrep"], [])
-    assert rows[-1].startswith("| tree | 2 | pyrefly | unsaid | unsaid | ")
+    assert rows[-1].startswith(f"| tree | 2 | pyrefly | {cells}")
     assert (tmp_path / "given-check").read_text().split()[1:3] == ["--threads", "1"]
     assert (tmp_path / "given-check").read_text().split()[-1] == str(tree)
 
