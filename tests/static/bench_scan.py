@@ -1,12 +1,14 @@
-"""What a static scan costs beside a plain `ast.parse` of the same files: verifygate, ruff, TorchFix and semgrep.
+"""What a static scan costs beside a plain `ast.parse` of the same files: verifygate, linters and type checkers.
 
-    python tests/static/bench_scan.py FOLDER... [--rounds N] [--limit SECONDS] [--ruff PATH] [--torchfix PATH]
-        [--semgrep PATH]
+    python tests/static/bench_scan.py FOLDER... [--rounds N] [--limit SECONDS] [--without TOOL]... [--ruff PATH]
+        [--pyrefly PATH] [--ty PATH] [--torchfix PATH] [--semgrep PATH]
 
-Of the last three, those that are installed run; ruff runs all its rules, on one core and without its cache.
+Of the last five, those that are installed run; ruff runs all its rules, without its cache. ruff, pyrefly and ty run on
+one core. `--without` leaves out each row whose name begins so: `--without TorchFix --without semgrep`.
 
 Trees to give it: nanoGPT, yolov5, pytorch-image-models and transformers; and those that are full of mixed precision:
-diffusers, icefall, Megatron-LM, NeMo, mmengine, MONAI and ultralytics.
+diffusers, icefall, Megatron-LM, NeMo, mmengine, mmdetection, MONAI and ultralytics. Half of icefall's files are
+symbolic links, and one file there is no Python, which each tool says in its way: an exit status of 2 is an answer.
 
 Each tool runs as a new process and in turns with the others, one run of each a round. What is printed is a Markdown
 table of ratios to the `ast.parse` of the same round: CPU seconds (user and system, with all that the process waited
@@ -26,12 +28,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import verifygate
-from verifygate.sources.discovery import walk
+from verifygate.sources.discovery import PYTHON_SUFFIXES, read_sources, walk
 
 # Linux counts what a process was before its exec into its peak memory, so tools are started by an interpreter that is
 # smaller than any of them, which starts one and waits, and not by this one.
@@ -141,6 +143,7 @@ def launch(command: Sequence[str], limit: int, folder: Path) -> Run:
         "VERIFYGATE_CACHE_DIR": str(folder / "answers"),
         "SEMGREP_SETTINGS_FILE": str(folder / "semgrep.yml"),
         "RAYON_NUM_THREADS": "1",
+        "TY_MAX_PARALLELISM": "1",
     }
     launcher = [sys.executable, "-I", "-S", "-c", LAUNCH, str(figures), str(limit), str(out), str(err)]
     subprocess.run([*launcher, *command], cwd=folder, env=surroundings, check=True)
@@ -179,12 +182,26 @@ def grepped(out: str, err: str) -> tuple[int, int]:
 
 
 def linted(out: str, err: str) -> tuple[int, int]:
-    """Ruff does not say how many files it checked, unless it is made to say much more, which costs."""
+    """These do not say how many files they checked, unless they are made to say much more, which costs."""
     return -1, -1
 
 
-def tools(temporary: Path, ruff: str | None, torchfix: str | None, semgrep: str | None) -> tuple[list[Tool], list[str]]:
-    """The tools that are installed, `ast.parse` first, and the names of those that are not."""
+def inferred(out: str, err: str) -> tuple[int, int]:
+    """pyrefly says how many errors there are at the end, and nothing of the kind where it gave up: both exit with 1."""
+    if not re.search(r"INFO [\d,]+ errors?", out + err):
+        raise ValueError("no answer")
+    return -1, -1
+
+
+EXECUTABLES = ("ruff", "pyrefly", "ty", "torchfix", "semgrep")
+"""What is measured beside `check`, where it is installed."""
+
+
+def tools(temporary: Path, given: Mapping[str, str | None]) -> tuple[list[Tool], list[str]]:
+    """The tools that are installed, `ast.parse` first, and the names of those that are not.
+
+    `given` has the executables that are not to be looked for on PATH.
+    """
     rules, names = temporary / "rules.yml", temporary / "names"
     rules.write_text(SEMGREP_RULES, encoding="utf-8")
     check = shutil.which("verifygate", path=Path(sys.executable).parent)
@@ -207,17 +224,21 @@ def tools(temporary: Path, ruff: str | None, torchfix: str | None, semgrep: str 
     ]
     missing = []
     lint = ["check", "--isolated", "--no-cache", "--no-respect-gitignore", "--select", "ALL", "--statistics"]
-    for name, given, command, count in (
-        ("ruff, all rules", ruff or "ruff", lambda tree, path: [path, *lint, str(tree)], linted),
-        ("TorchFix", torchfix or "torchfix", lambda tree, path: [path, str(tree)], fixed),
+    infer = ["check", "--threads", "1", "--progress-bar", "no", "--output-format", "omit-errors"]
+    check_types = ["check", "--no-progress", "--output-format", "concise"]
+    for name, executable, command, count in (
+        ("ruff, all rules", "ruff", lambda tree, path: [path, *lint, str(tree)], linted),
+        ("pyrefly", "pyrefly", lambda tree, path: [path, *infer, str(tree)], inferred),
+        ("ty", "ty", lambda tree, path: [path, *check_types, str(tree)], linted),
+        ("TorchFix", "torchfix", lambda tree, path: [path, str(tree)], fixed),
         (
             "semgrep, two rules",
-            semgrep or "semgrep",
+            "semgrep",
             lambda tree, path: [path, "scan", "--config", str(rules), *offline, "--include=*.py", "--json", str(tree)],
             grepped,
         ),
     ):
-        path = shutil.which(given)
+        path = shutil.which(given.get(executable) or executable)
         if path is None:
             missing.append(name.split(",")[0])
             continue
@@ -226,6 +247,13 @@ def tools(temporary: Path, ruff: str | None, torchfix: str | None, semgrep: str 
         version = asked.out.strip().splitlines()[-1] if asked.out.strip() else "version not told"
         found.append(Tool(name, version, lambda tree, path=path, command=command: command(tree, path), count))
     return found, missing
+
+
+def beside_python(tree: Path) -> int:
+    """How many files `check` accounts for that are no Python text: notebooks, which `ast.parse` cannot read."""
+    read = read_sources(tree, ["."])
+    paths = [*(file.path for file in read), *(path for path, _ in read.unreadable)]
+    return sum(not path.endswith(PYTHON_SUFFIXES) for path in paths)
 
 
 def measure(
@@ -237,6 +265,7 @@ def measure(
         sys.exit(f"{tree}: no Python files; name a folder with some")
     for file in files:  # from here on no tool is the one that waits for the disk
         file.read_bytes()
+    beside = beside_python(tree)
     (temporary / "names").write_bytes(b"\0".join(os.fsencode(file) for file in files))
     for tool in found:
         tool.runs = []
@@ -249,13 +278,14 @@ def measure(
                 tool.runs.append(launch(tool.command(tree), limit, temporary))
     rows, wrong = [], []
     for tool in found:
-        cells, complaint = row(tool, found[0], len(files))
+        more = beside if tool.count in (told, checked) else 0
+        cells, complaint = row(tool, found[0], len(files) + more)
         rows.append("| " + " | ".join([tree.name, str(len(files)), tool.name, *cells]) + " |")
-        if complaint and tool in found[:4]:
+        if complaint and tool.count in (parsed, told, checked):
             wrong.append(f"{tree.name}: {tool.name}: {complaint}")
-    check = next(tool for tool in found if tool.name == "verifygate check")
-    taken = max(run.memory for run in check.runs) / KIB / 1024
-    if taken > most:
+    check = next((tool for tool in found if tool.name == "verifygate check"), None)
+    taken = max(run.memory for run in check.runs) / KIB / 1024 if check is not None else 0
+    if check is not None and taken > most:
         wrong.append(f"{tree.name}: {check.name}: {taken:.0f} MiB of memory, and {most} are the most")
     total = sum(path.is_file() for path in tree.rglob("*.py"))
     if total != len(files):
@@ -290,9 +320,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--limit", type=int, default=300, help="seconds of wall-clock time for one run")
     parser.add_argument("--memory", type=int, default=200, help="MiB that a check may take, for any tree")
-    parser.add_argument("--ruff", help="the executable; found on PATH by default")
-    parser.add_argument("--torchfix", help="the executable; found on PATH by default")
-    parser.add_argument("--semgrep", help="the executable; found on PATH by default")
+    parser.add_argument("--without", action="append", default=[], metavar="TOOL", help="leave out what begins so")
+    for name in EXECUTABLES:
+        parser.add_argument(f"--{name}", help="the executable; found on PATH by default")
     given = parser.parse_args()
     if given.rounds < 1 or given.limit < 1:
         parser.error("--rounds and --limit are at least 1")
@@ -301,13 +331,15 @@ def main() -> int:
             parser.error(f"{folder}: no such folder")
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as name:
-        found, missing = tools(Path(name), given.ruff, given.torchfix, given.semgrep)
+        found, missing = tools(Path(name), {each: getattr(given, each) for each in EXECUTABLES})
+        found = [found[0], *(tool for tool in found[1:] if not tool.name.startswith(tuple(given.without)))]
         print("| Tree | Files | Tool | Analysed | Not analysed | CPU, least | CPU, median | Memory |")
         print("|---|---|---|---|---|---|---|---|")
         for folder in given.folders:
             rows, complaints = measure(folder.resolve(), Path(name), found, given.rounds, given.limit, given.memory)
             print("\n".join(rows), flush=True)
             wrong += complaints
+    missing = [each for each in missing if not each.startswith(tuple(given.without))]
     versions = {tool.name.split(",")[0]: tool.version for tool in found}
     named = ", ".join(f"{name}: {version}" for name, version in versions.items())
     print(f"\nRatios to `ast.parse` in the same round, {given.rounds} rounds. {named}.")

@@ -5,11 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.sources.discovery import read_sources
+from verifygate.sources.suppressions import directives
+from verifygate.sources.tree import Sources
 from verifygate.static.analysis import Analysis, memoised
+from verifygate.static.contract.build import precision_contract
+from verifygate.static.contract.byte_facts import byte_facts
+from verifygate.static.engine import _suppress, analyse
 from verifygate.static.facts.module_dtypes import ModuleDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions
 from verifygate.static.prefilter import Prefilter
@@ -65,6 +73,75 @@ def calls_in(action: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return count
+
+
+def lines_in(action: Callable[[], object]) -> int:
+    """How many lines of Python something runs, those of comprehensions again in each turn."""
+    count = 0
+
+    def counting(_frame: FrameType, event: str, _arg: Any) -> Callable[[FrameType, str, Any], Any]:
+        nonlocal count
+        count += event == "line"
+        return counting
+
+    before = sys.gettrace()
+    sys.settrace(counting)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("code", ["AMP216", "AMP301"])
+def test_calls_of_scalers_are_not_compared_with_all_others(code: str, tmp_path: Path):
+    def lines(loops: int) -> int:
+        analysis = analysis_of(loops, tmp_path / str(loops), LOOP)
+        check = load_rules()[code].check
+        list(check(analysis))
+        return lines_in(lambda: list(check(analysis)))
+
+    few, many = map(lines, (40, 80))
+
+    assert many < 2.2 * few
+
+
+def files_of(count: int, folder: Path, loop: str) -> Sources:
+    """So many files of a loop each."""
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"train_{number}.py").write_text("import torch\n" + loop.format(number=number))
+    return read_sources(folder, ["."])
+
+
+def test_a_program_is_not_compared_with_the_facts_of_all_others(tmp_path: Path):
+    def lines(files: int) -> int:
+        sources = files_of(files, tmp_path / str(files), LOOP)
+        analysis = Analysis(Program(sources, Prefilter(sources, load_rules().values()).named()))
+        scanned = byte_facts(sources)
+        assert sum(len(row.declared) for row in precision_contract(analysis, scanned).rows) > files
+        return lines_in(lambda: precision_contract(analysis, scanned))
+
+    few, many = map(lines, (40, 80))
+
+    assert many < 2.2 * few
+
+
+def test_a_suppression_is_compared_with_what_its_rule_finds_in_its_file(tmp_path: Path):
+    clip = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+    plain = LOOP.replace("scaler.step", f"{clip}\n        scaler.step")
+    silenced = plain.replace(clip, f"{clip}  # verifygate: ignore[AMP201] as in the paper")
+
+    def lines(files: int) -> int:
+        found = analyse(files_of(files, tmp_path / str(files), plain), RuleSelection(select=("AMP201",)), merged=False)
+        with_comments = files_of(files, tmp_path / f"{files}-silenced", silenced)
+        written = [each for file in with_comments for each in directives(file, ("AMP201",))]
+        assert len(found.findings) == len(written) == files
+        return lines_in(lambda: _suppress(list(found.findings), written, {"AMP201"}))
+
+    few, many = map(lines, (20, 40))
+
+    assert many < 2.2 * few
 
 
 @pytest.mark.parametrize("code", ["AMP302", "AMP304"])

@@ -133,7 +133,7 @@ class Project:
             return last
         file = on_disk if on_disk is not None and on_disk.data == data else SourceFile(path, data)
         try:
-            parse(file)
+            parse(file, slims=False)
         except UnparsableError as error:
             broken[path] = str(error)
             return last or file

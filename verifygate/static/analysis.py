@@ -256,6 +256,14 @@ class Analysis:
         return found
 
     @shared
+    def scaler_calls_in(self) -> dict[Function, list[ScalerCall]]:
+        """Function -> the calls of scalers' methods that stand in it, in order: no key for one without any."""
+        found: dict[Function, list[ScalerCall]] = {}
+        for each in self.scaler_calls:
+            found.setdefault(each.function, []).append(each)
+        return found
+
+    @shared
     def scaling_under(self) -> dict[Function, list[tuple[ScalerCall, Site | None]]]:
         """Function -> the calls of `scale` in it, and in what it calls: these with the call that leads there."""
         found: dict[Function, list[tuple[ScalerCall, Site | None]]] = {}

@@ -298,7 +298,11 @@ def _suppress(
 ) -> tuple[list[Finding], list[Suppression], list[Suppression], list[Finding]]:
     """Findings that stay, comments that silence one, comments that may silence a run's, and what is wrong with them."""
     names = {loaded.rule.name: code for code, loaded in load_rules().items()}
-    kept, silenced, idle = list(found), [], []
+    there: dict[tuple[str, str], list[Finding]] = {}
+    for finding in found:
+        there.setdefault((finding.path, finding.rule), []).append(finding)
+    gone: set[str] = set()
+    silenced, idle = [], []
     problems: list[Finding] = []
     for directive in written:
         code = names.get(directive.rule, directive.rule.upper())
@@ -309,8 +313,9 @@ def _suppress(
             continue
         if code not in load_rules():
             continue  # the security stage's to judge
-        hit = [each for each in kept if each.path == directive.path and each.rule == code and _covers(directive, each)]
-        kept = [each for each in kept if each not in hit]
+        open_yet = (each for each in there.get((directive.path, code), ()) if each.fingerprint not in gone)
+        hit = [each for each in open_yet if _covers(directive, each)]
+        gone.update(each.fingerprint for each in hit)
         silenced += [
             Suppression(
                 path=directive.path,
@@ -335,6 +340,7 @@ def _suppress(
                     directive, SuppressionProblem.UNUSED_SUPPRESSION, f"nothing here breaks {code}: remove the comment"
                 )
             )
+    kept = [each for each in found if each.fingerprint not in gone]
     return kept, silenced, idle, _told_apart(problem for problem in problems if problem.rule in active)
 
 

@@ -66,31 +66,41 @@ class Derived:
 
     def __init__(self, facts: list[Fact], scanned: ByteFacts, analysis: Analysis, reach: TrainingReach) -> None:
         self._facts = facts
+        self._by_path: dict[str, list[tuple[int, Fact]]] = {}
+        """Path -> the facts that its lines say, with their places among all."""
+        for place, fact in enumerate(facts):
+            self._by_path.setdefault(fact.path, []).append((place, fact))
         self._graph = analysis.import_graph
         self._words = scanned.words
         self._backwards = {each.path: each.line for each in scanned.plain_training if each.path in scanned.stepping}
         self._programs = list(self._trained(reach))
 
     def facts(self) -> Iterator[Fact]:
-        weights = [each for each in self._facts if each.aspect is Aspect.WEIGHTS]
         for program in self._programs:
-            ours = [each for each in weights if each.path in program.files]
+            ours = [each for each in self._said_in(program.files) if each.aspect is Aspect.WEIGHTS]
             made = list(self._default_weights(program)) if not ours else []
             yield from made
             yield from self._without_scaler(program)
             yield from self._evaluated_as_trained(program)
             yield from self._of_program(program, [each for each in (*ours, *made) if each.value])
         trained = {each for program in self._programs for each in program.files}
+        weights = [each for each in self._facts if each.aspect is Aspect.WEIGHTS]
         for each in weights:  # of a configuration, or of code that nothing reaches
             if each.path not in trained and FROZEN not in each.value:
                 yield from _gradients(each)
                 if _OF_DEEPSPEED in each.value:
                     yield _state_of_deepspeed(each)
 
+    def _said_in(self, files: Files) -> list[Fact]:
+        """The facts that the lines of these files say, in order."""
+        found = sorted(said for path in files for said in self._by_path.get(path, ()))
+        return [fact for _, fact in found]
+
     def _trained(self, reach: TrainingReach) -> Iterator[_Program]:
         """The programs that train: one for each file with a driver of a training."""
         seen: set[Files] = set()
         drivers = [each for each in self._facts if each.aspect is Aspect.DRIVER and each.value]
+        configured = tuple(each.value for each in drivers if each.said_by == "configuration")
         for each in drivers:
             if each.said_by != "code" or reach.only_evaluates(each.path):
                 continue
@@ -99,9 +109,9 @@ class Derived:
                 continue
             seen.add(files)
             words = tuple((path, said) for path in files if (said := self._words.get(path)) is not None)
-            ours = tuple(dict.fromkeys(other.value for other in drivers if other.path in files))
-            configured = tuple(other.value for other in drivers if other.said_by == "configuration")
-            steps = [(path, line) for path, line in self._backwards.items() if path in files]
+            said_here = (fact for fact in self._said_in(files) if fact.aspect is Aspect.DRIVER and fact.value)
+            ours = tuple(dict.fromkeys(fact.value for fact in said_here))
+            steps = [(path, self._backwards[path]) for path in files if path in self._backwards]
             path, line = min(steps, default=(each.path, each.line), key=lambda step: (step[0] != each.path, step))
             yield _Program(path, line, files, words, (*ours, *configured))
 
@@ -109,7 +119,7 @@ class Derived:
         """Lightning and transformers evaluate in the region in which they train, unless they are told another way."""
         if len(program.drivers) != 1 or program.drivers[0] not in _EVALUATE_AS_THEY_TRAIN:
             return
-        ours = [each for each in self._facts if each.path in program.files]
+        ours = self._said_in(program.files)
         if any(each.aspect is Aspect.EVALUATION for each in ours):
             return
         if not any(word in file.data for file in self._graph.sources.each(program.files) for word in _EVALUATES):
@@ -126,7 +136,7 @@ class Derived:
         made = program.places("optimizer")
         if not made or not all(each.startswith(_KEEP_DTYPE) for each in program.drivers):
             return
-        if any(_may_be_true(each) for each in self._facts if each.path in program.files):
+        if any(map(_may_be_true, self._said_in(program.files))):
             return
         for path, line, _ in program.places("may_cast")[:1]:
             gap = "torch's default dtype, unless this line casts trained weights"
@@ -176,7 +186,7 @@ class Derived:
 
     def _states(self, program: _Program, weights: list[Fact]) -> Iterator[Fact]:
         """What torch's optimizers make their state in."""
-        told = {each.path for each in self._facts if each.aspect is Aspect.OPTIMIZER_STATE}
+        told = {each.path for each in self._said_in(program.files) if each.aspect is Aspect.OPTIMIZER_STATE}
         for path, line, words in program.places("optimizer"):
             for each in _beside(path, weights) if path not in told else ():
                 note = f"torch's {words.optimizer_name} makes its state like the weights"

@@ -12,7 +12,8 @@ from verifygate.static.symbols.location import Location
 from verifygate.static.values.domain import Bound, ExternalResult, Frame, Items, Object, Value
 
 _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
-_MAX_DEPTH = 8
+_MAX_DEPTH = 12
+"""Calls, lists and classes around a layer."""
 
 
 @record(eq=False)
@@ -54,9 +55,9 @@ def _inside(
                     yield from _of_expr(given, frame, sure, analysis, (*around, call))
         case ExternalResult() if value.calls:
             yield Layer(value, sure)
-        case Items():
+        case Items() if value not in around:  # a list that a loop puts into itself holds itself
             for element in value.elements:
-                yield from _of_expr(element, value.frame, sure, analysis, around)
+                yield from _of_expr(element, value.frame, sure, analysis, (*around, value))
         case Object() if value.made.node not in around:
             yield from _of_object(value, at, sure, analysis, (*around, value.made.node))
 

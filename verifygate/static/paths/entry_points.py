@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from verifygate.base.records import replace
@@ -59,7 +60,7 @@ class EntryPoints:
     def _explore_all(self) -> Iterator[ViolationReport]:
         """Explore from every entry point; of one that is too large the functions it calls, and the report says so."""
         reach = Reachability(self._roles)
-        queue = sorted(reach.roots(self._modules), key=lambda root: root.module.file.is_test)
+        queue = deque(sorted(reach.roots(self._modules), key=lambda root: root.module.file.is_test))
         seen: set[Function] = set(queue)
         explored: set[Function] = set()
         entered: set[Function] = set()
@@ -67,7 +68,7 @@ class EntryPoints:
         most = NODES_AT_LEAST + NODES_PER_MODULE * len(self._modules)
         nodes_left = {False: most, True: max(NODES_AT_LEAST, most // SHARE_OF_TESTS)}
         while queue:
-            root = queue.pop(0)
+            root = queue.popleft()
             if root.module.file.is_test and not reach.has_own_events(root):
                 # a test that only calls the program: the program is explored once, not once a test
                 inner = _in_order(reach.callees(root) - seen)
@@ -104,7 +105,7 @@ class EntryPoints:
                 seen.update(parts)
             nodes_left[is_test] -= len(lowering.graph.nodes)
             if not queue:
-                queue = self._left_over(reach, explored, seen)
+                queue.extend(self._left_over(reach, explored, seen))
 
     def _violations(self, graph: Graph, reach: Reachability) -> list[ViolationReport]:
         """The violations of a graph; a method that several subclasses complete is explored once for each.
@@ -170,7 +171,8 @@ class EntryPoints:
 
         Of a method's class, what its objects begin with comes first.
         """
-        left = [function for function in reach.candidates(self._modules) if function not in explored | seen]
+        known = explored | seen
+        left = [function for function in reach.candidates(self._modules) if function not in known]
         first = [each for each in reach.outermost(left) if each not in seen]
         seen.update(first or left)
         return first or left

@@ -23,21 +23,33 @@ _FIRST_GOES_FIRST = str.maketrans("01", "10")
 """Of two programs the one that has the first file in which they differ goes first."""
 
 
+class _InOrder:
+    """The paths of all files under audit, and the place of each among them."""
+
+    def __init__(self, paths: tuple[str, ...]) -> None:
+        self.paths = paths
+        self.places = {path: place for place, path in enumerate(paths)}
+
+
 class Files(Set[str]):
     """Some of the files under audit, one bit for each: there are many programs, and they share most of their files."""
 
-    __slots__ = ("_places", "bits")
+    __slots__ = ("_all", "bits")
 
-    def __init__(self, places: dict[str, int], bits: int) -> None:
-        self._places = places
-        """Path of every file -> its place in order; the same dict for all."""
+    def __init__(self, of: _InOrder, bits: int) -> None:
+        self._all = of
         self.bits = bits
 
     def __contains__(self, path: object) -> bool:
-        return path in self._places and bool(self.bits >> self._places[path] & 1)
+        place = self._all.places.get(path)  # type: ignore[call-overload]
+        return place is not None and bool(self.bits >> place & 1)
 
     def __iter__(self) -> Iterator[str]:
-        return (path for path, bit in zip(self._places, reversed(f"{self.bits:b}"), strict=False) if bit == "1")
+        there = f"{self.bits:b}"[::-1]
+        place = there.find("1")
+        while place != -1:
+            yield self._all.paths[place]
+            place = there.find("1", place + 1)
 
     def __len__(self) -> int:
         return self.bits.bit_count()
@@ -51,7 +63,7 @@ class Files(Set[str]):
     @property
     def order(self) -> tuple[int, str]:
         """Where they stand among others: fewer files first, then as the lists of their paths would be sorted."""
-        there = f"{self.bits:0{len(self._places)}b}"
+        there = f"{self.bits:0{len(self._all.paths)}b}"
         return len(self), there[::-1].translate(_FIRST_GOES_FIRST)
 
     @classmethod
@@ -60,7 +72,7 @@ class Files(Set[str]):
 
     def joined(self, others: Iterable[Files]) -> Files:
         """These files and all of the others."""
-        return Files(self._places, reduce(or_, (each.bits for each in others), self.bits))
+        return Files(self._all, reduce(or_, (each.bits for each in others), self.bits))
 
 
 class ImportGraph:
@@ -69,7 +81,7 @@ class ImportGraph:
     def __init__(self, sources: Sources, resolver: ImportResolver) -> None:
         self.sources = sources
         self._resolver = resolver
-        self._places = {file.path: place for place, file in enumerate(sources)}
+        self._all = _InOrder(tuple(file.path for file in sources))
         self._parts = {part for file in sources for part in file.path.removesuffix(".py").split("/")}
         """Names of files and folders: an import that begins with another one leads out of the project."""
         self._imports = {file.path: self._imported(file) for file in sources}
@@ -99,7 +111,7 @@ class ImportGraph:
     def together(self, path: str) -> Files:
         """The files of all programs that the file is part of."""
         if path not in self._together:
-            self._together[path] = Files(self._places, 0).joined(self.programs(path))
+            self._together[path] = Files(self._all, 0).joined(self.programs(path))
         return self._together[path]
 
     def with_loaded(self, path: str) -> Files:
@@ -116,7 +128,7 @@ class ImportGraph:
     @cached_property
     def _loadable(self) -> Files:
         modules = (file for file in self.sources if not self._importers.get(file.path) and not file.is_script)
-        return Files(self._places, 0).joined(self.closure(file.path) for file in modules if _IMPORTS in file.data)
+        return Files(self._all, 0).joined(self.closure(file.path) for file in modules if _IMPORTS in file.data)
 
     def closure(self, entry: str) -> Files:
         """The file and everything that it imports, directly or not.
@@ -134,14 +146,14 @@ class ImportGraph:
         stack = [start]
         while stack:
             path = stack.pop()
-            bit = 1 << self._places[path]
+            bit = 1 << self._all.places[path]
             for each in self._imports[path] if not bits & bit else ():
                 if each in self._closures:
                     bits |= self._closures[each].bits
                 else:
                     stack.append(each)
             bits |= bit
-        return Files(self._places, bits)
+        return Files(self._all, bits)
 
     def _is_entry(self, path: str) -> bool:
         if path not in self._entries:

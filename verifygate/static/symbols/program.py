@@ -381,14 +381,13 @@ class Program:
     def _parsed(self, file: SourceFile) -> Module:
         """Raises UnparsableError."""
         looked_at = self.picked.get(file.path, frozenset())
-        slims = self.sources.are_large
         if looked_at is not None and file.definitions:
             on_failure = partial(self._found_whole, file)
             try:
-                return Module(file, parse_skeleton(file, file.definitions, on_failure, slims=slims), looked_at)
+                return Module(file, parse_skeleton(file, file.definitions, on_failure), looked_at)
             except UnparsableError:
                 pass  # what looked like a definition was none
-        return Module(file, parse(file, slims=slims), looked_at)
+        return Module(file, parse(file), looked_at)
 
     def parse_the_rest(self, file: SourceFile) -> None:
         """Parse what nobody has asked for of a file, to tell whether it can be. Raises UnparsableError."""
@@ -396,7 +395,7 @@ class Program:
             return
         module = self._modules.get(file.path)
         if module is None or not all(each.stands_alone() for each in module.left):
-            parse(file)
+            parse(file, slims=False)
         file.parses = True
 
     def _found_whole(self, file: SourceFile, span: Span, line: int) -> ast.stmt:

@@ -37,8 +37,6 @@ class Source(NamedTuple):
     """The line on which the definition, with its decorators, begins."""
     on_failure: Callable[[Span, int], ast.stmt]
     """Gives the node where the span, with the line of its `def` or `class`, does not prove right."""
-    slims: bool = False
-    """Whether its tree is to take half the memory."""
 
     def holds(self, word: bytes) -> bool:
         return self.file.data.find(word, self.span.start, self.span.end) != -1
@@ -56,14 +54,14 @@ class Source(NamedTuple):
     def parse(self) -> ast.stmt:
         """The definition's node, with the line numbers that it has in the file."""
         span = self.span
-        found = self._parsed(b"\n" * (self.line - 1), self.slims)
+        found = self._parsed(b"\n" * (self.line - 1), slims=True)
         return found or self.on_failure(span, self.line + self.file.data.count(b"\n", span.start, span.head))
 
     def stands_alone(self) -> bool:
         """Whether it can be parsed, and so need not be looked for in the whole file."""
         return self._parsed(b"", slims=False) is not None
 
-    def _parsed(self, above: bytes, slims: bool) -> ast.stmt | None:
+    def _parsed(self, above: bytes, *, slims: bool) -> ast.stmt | None:
         span = self.span
         try:
             body = parse_code(above + self.file.data[span.start : span.end], slims=slims).body
@@ -127,9 +125,7 @@ def source_of(node: ast.AST) -> Source | None:
     return node.__dict__["source"] if node.__class__ in DEFERRED else None
 
 
-def parse_skeleton(
-    file: Bytes, spans: Iterable[Span], on_failure: Callable[[Span, int], ast.stmt], *, slims: bool = False
-) -> ast.Module:
+def parse_skeleton(file: Bytes, spans: Iterable[Span], on_failure: Callable[[Span, int], ast.stmt]) -> ast.Module:
     """The syntax tree of a file whose definitions at the top level are deferred. Raises UnparsableError."""
     data = file.data
     between: list[bytes] = []
@@ -141,11 +137,11 @@ def parse_skeleton(
         kind = _DEFERRED[KINDS[span.kind]]
         node = kind.__new__(kind)
         head = line + data.count(b"\n", span.start, span.head)
-        source = Source(file, span, line, on_failure, slims)
+        source = Source(file, span, line, on_failure)
         node.__dict__.update(name=span.name.decode(), lineno=head, col_offset=0, source=source)
         nodes.append(node)
         line += data.count(b"\n", span.start, span.end)
         end = span.end
-    tree = parse_code(b"".join([*between, data[end:]]), slims=slims)
+    tree = parse_code(b"".join([*between, data[end:]]))
     tree.body = sorted([*tree.body, *nodes], key=lambda each: each.lineno)
     return tree

@@ -26,16 +26,19 @@ class BrokenError(UnparsableError):
     """No Python that is known can parse it."""
 
 
-def parse(file: SourceFile, *, slims: bool = False) -> ast.Module:
-    """Parse one file. Raises UnparsableError for text that is no Python, or too deep for the parser."""
+def parse(file: SourceFile, *, slims: bool = True) -> ast.Module:
+    """Parse one file. Raises UnparsableError for text that is no Python, or too deep for the parser.
+
+    A tree is made small (`slims`), which pays where it is kept.
+    """
     try:
         return parse_code(file.data if file.is_plain else file.text, slims=slims)
     except SourceUnreadableError as error:
         raise UnparsableError(str(error)) from error
 
 
-def parse_code(code: str | bytes, *, slims: bool = False) -> ast.Module:
-    """Parse source text, or plain bytes of it; the tree takes half the memory if `slims`. Raises UnparsableError."""
+def parse_code(code: str | bytes, *, slims: bool = True) -> ast.Module:
+    """The same for source text, or plain bytes of it. Raises UnparsableError."""
     try:
         tree = _parsed(code)
     except SyntaxError as error:

@@ -153,11 +153,15 @@ def _matches(analysis: Analysis) -> Iterator[Match]:
     loops += [loop for loop in others if _evaluates(loop, analysis)]
     forwards = {loop: list(_forwards(loop, analysis)) for loop in loops}
     losses = {loop: _losses(loop, analysis) for loop in loops}
-    for evaluation in loops:
+    with_loss: dict[str, list[int]] = {}
+    for number, loop in enumerate(loops):
+        for loss in losses[loop] if loop.trains else ():
+            with_loss.setdefault(loss, []).append(number)
+    for evaluation in (loop for loop in loops if not loop.trains):
+        alike = sorted({number for loss in losses[evaluation] for number in with_loss.get(loss, ())})
         matches = (
             _match(trained, measured, analysis)
-            for training in loops
-            if training.trains and not evaluation.trains and losses[training] & losses[evaluation]
+            for training in (loops[number] for number in alike)
             for trained in forwards[training]
             for measured in forwards[evaluation]
             if _models(trained, analysis) & _models(measured, analysis)

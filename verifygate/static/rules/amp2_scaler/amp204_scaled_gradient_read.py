@@ -198,9 +198,7 @@ def _divided_late(call: ScalerCall, analysis: Analysis) -> Iterator[Match]:
     here = Location(function, holder)
     own = analysis.roles.object(call.receiver, call.frame)
     calls = [
-        each
-        for each in analysis.scaler_calls
-        if each.function is function and analysis.roles.object(each.receiver, each.frame) == own
+        each for each in analysis.scaler_calls_in[function] if analysis.roles.object(each.receiver, each.frame) == own
     ]
     updates = [each.place for each in calls if each.method == "update" and each.place.line > holder.lineno]
     asked = {each.call for each in calls if each.method == "get_scale"}

@@ -118,8 +118,8 @@ def _in_every_turn(update: ScalerCall, analysis: Analysis) -> Iterator[Match]:
         return
     held = set(analysis.enclosing.conditions(update.call, update.function))
     receiver = ast.unparse(update.receiver)
-    for step in analysis.scaler_calls:
-        beside = step.method == "step" and step.function is update.function and ast.unparse(step.receiver) == receiver
+    for step in analysis.scaler_calls_in[update.function]:
+        beside = step.method == "step" and ast.unparse(step.receiver) == receiver
         if (
             beside
             and analysis.enclosing.loops(step.call, step.function)[:1] == [loop]

@@ -71,7 +71,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity
 from verifygate.naming import names_a_loss
 from verifygate.static.amp.scaler_calls import ScalerCall
-from verifygate.static.analysis import Analysis
+from verifygate.static.analysis import Analysis, memoised
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -109,33 +109,36 @@ def check(analysis: Analysis) -> Iterator[Match]:
 
 def _found(analysis: Analysis) -> Iterator[Match]:
     """Backwards of each iteration in loops that step every few, and branches that divide what the other does not."""
-    scales = [call for call in analysis.scaler_calls if call.method == "scale" and call.call.args]
     for step in analysis.scaler_calls:
         window = _window(step, analysis) if step.method == "step" else None
         loops = analysis.enclosing.loops(step.call, step.function)
         if step.method == "step" and not loops and step.function.symbol:
-            yield from _in_a_function(step, window, scales, analysis)
+            yield from _in_a_function(step, window, analysis)
         if window is None or not loops or _divides(loops[0], window):
             continue
-        for scale in scales:
-            beside = scale.function is step.function and analysis.enclosing.loops(scale.call, scale.function) == loops
+        for scale in _scales_in(step.function, analysis):
+            beside = analysis.enclosing.loops(scale.call, scale.function) == loops
             if not beside or _is_stepped_in_every_turn(scale, analysis):
                 continue
             if _is_every_turn(scale, window, analysis) and not _is_shared_out(scale, window, analysis, _SHARES_PARTS):
                 text = statement_text(scale.place)
                 yield Match(scale.place, f"`{text}` adds up losses that nothing divides by `{window}`", certain=False)
-    for scale in scales:
+    for scale in (call for call in analysis.scaler_calls if call.method == "scale" and call.call.args):
         yield from _split(scale, analysis)
         yield from _undivided_twin(scale, analysis)
     for step in analysis.scaler_calls:
-        own = [scale for scale in scales if scale.function is step.function]
+        own = _scales_in(step.function, analysis)
         if step.method == "step" and any(not analysis.enclosing.conditions(each.call, each.function) for each in own):
             yield from _shifted(step, own, analysis)
 
 
-def _in_a_function(
-    step: ScalerCall, window: str | None, scales: list[ScalerCall], analysis: Analysis
-) -> Iterator[Match]:
+def _scales_in(function: Function, analysis: Analysis) -> list[ScalerCall]:
+    """The calls of `scale` in a function."""
+    calls = analysis.scaler_calls_in.get(function, ())
+    return [call for call in calls if call.method == "scale" and call.call.args]
+
+
+def _in_a_function(step: ScalerCall, window: str | None, analysis: Analysis) -> Iterator[Match]:
     """A function without a loop that scales each time and steps every few times, by its own count or its caller's."""
     asked = {
         node.id
@@ -143,8 +146,8 @@ def _in_a_function(
         for node in walk(test)
         if isinstance(node, ast.Name)
     }
-    for scale in scales:
-        if scale.function is not step.function or not _goes_with(scale, step, analysis):
+    for scale in _scales_in(step.function, analysis):
+        if not _goes_with(scale, step, analysis):
             continue
         for call, caller, frame in _leading_to(scale, analysis):
             loops = analysis.enclosing.loops(call, caller)
@@ -186,9 +189,8 @@ def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
         return
     after = [
         call
-        for call in analysis.scaler_calls
+        for call in analysis.scaler_calls_in[scale.function]
         if call.method == "step"
-        and call.function is scale.function
         and call.call.lineno > (loop.end_lineno or 0)
         and analysis.enclosing.loops(call.call, call.function) == loops[1:]
     ]
@@ -201,13 +203,19 @@ def _split(scale: ScalerCall, analysis: Analysis) -> Iterator[Match]:
 
 def _steps_beside(scale: ScalerCall, analysis: Analysis) -> bool:
     """Whether a function of the project that steps by a scaler is called beside a loop, and not in its iterations."""
-    stepping = {call.function for call in analysis.scaler_calls if call.method == "step"} - {scale.function}
+    stepping = set(_stepping(analysis)) - {scale.function}
     around = analysis.enclosing.loops(scale.call, scale.function)[1:]
     return any(
         analysis.enclosing.loops(call, scale.function) == around
         and not stepping.isdisjoint(analysis.call_graph.callees(call, scale.function))
         for call in scale.function.calls
     )
+
+
+@memoised
+def _stepping(analysis: Analysis) -> Iterator[Function]:
+    """The functions in which a scaler steps."""
+    return (call.function for call in analysis.scaler_calls if call.method == "step")
 
 
 def _parts_of(iterated: ast.expr) -> str:
@@ -289,9 +297,7 @@ def _is_stepped_in_every_turn(scale: ScalerCall, analysis: Analysis) -> bool:
     """Whether the first step behind a backward comes in every iteration: the window is that of another optimizer."""
     loops = analysis.enclosing.loops(scale.call, scale.function)
     behind = [
-        call
-        for call in analysis.scaler_calls
-        if call.method == "step" and call.function is scale.function and _at(call) > _at(scale)
+        call for call in analysis.scaler_calls_in[scale.function] if call.method == "step" and _at(call) > _at(scale)
     ]
     first = min(behind, key=_at, default=None)
     if first is None or analysis.enclosing.loops(first.call, first.function) != loops:

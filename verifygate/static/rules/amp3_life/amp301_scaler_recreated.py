@@ -149,8 +149,8 @@ def _for_one_step(scaler: ScalerAllocation, analysis: Analysis) -> Iterator[Matc
     made = _local_names(scaler, analysis)
     used = [
         each
-        for each in analysis.scaler_calls
-        if each.function is function and isinstance(each.receiver, ast.Name) and each.receiver.id in made
+        for each in analysis.scaler_calls_in.get(function, ())
+        if isinstance(each.receiver, ast.Name) and each.receiver.id in made
     ]
     steps = [each for each in used if each.method == "step"]
     if (

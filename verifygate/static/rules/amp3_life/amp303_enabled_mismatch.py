@@ -312,7 +312,7 @@ def _without_one(use: Use, region: WrittenRegion, analysis: Analysis) -> Match |
         return None
     if not speak_of_precision(words_of(text)):
         return None
-    scalers = {ast.unparse(each.receiver) for each in analysis.scaler_calls if each.function is function}
+    scalers = {ast.unparse(each.receiver) for each in analysis.scaler_calls_in.get(function, ())}
     for call in function.calls:
         if last_name(call.func) != "backward" or not identifiers(call.func) & region.binds or _scales(call):
             continue
