@@ -82,6 +82,8 @@ class Frames:
                 caller=self.counterpart(other.caller),
                 call=other.call,
                 enclosing=self.counterpart(other.enclosing) if other.enclosing is not None else None,
+                loop=other.loop,
+                around=self.counterpart(other.around) if other.around is not None else None,
             )
             frame.arguments.update((name, self._bound_here(each)) for name, each in other.arguments.items())
             frame.fixed.update((name, self._bound_here(each)) for name, each in other.fixed.items())
