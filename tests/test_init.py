@@ -133,6 +133,7 @@ def traced(folder: Path) -> tuple[dict[str, Check], dict[str, Reason]]:
     return checks, {reason.check: reason for reason in found.reasons if reason.stage == "requirements"}
 
 
+@pytest.mark.slow
 def test_the_first_specification_blocks_nothing(project: Path) -> None:
     """It is advisory: everything is traced, and nothing of it is a reason to block."""
     assert main(["init"]) == 0
@@ -143,6 +144,7 @@ def test_the_first_specification_blocks_nothing(project: Path) -> None:
     assert checks["requirements.advisory"].status == "PARTIAL"
 
 
+@pytest.mark.slow
 def test_in_force_it_adds_one_reason_for_all_marks(project: Path) -> None:
     """What only lacks a marked test is one reason; what lacks more has its own."""
     assert main(["init"]) == 0
@@ -157,6 +159,7 @@ def test_in_force_it_adds_one_reason_for_all_marks(project: Path) -> None:
     assert told.action.startswith("`verifygate trace mark` writes the marks")
 
 
+@pytest.mark.slow
 def test_trace_mark_writes_the_marks(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Above the test, with the import that it needs; then the reason goes, and a second time writes nothing."""
     assert main(["init"]) == 0

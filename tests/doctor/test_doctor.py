@@ -169,6 +169,7 @@ def a_pull_request(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_pull_request(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """What `run --ci` goes by: the event, and the commit that the change began at."""
     a_pull_request(project, monkeypatch)

@@ -14,6 +14,7 @@ import verifygate
 PAGE = Path(verifygate.__file__).parent / "docs" / "seed-performance.md"
 
 
+@pytest.mark.slow
 def test_stacking_batches_is_no_leak_and_keeping_graphs_is() -> None:
     """Bytes that stay alive, to the byte: none; the same for numbers; each epoch's activations for graphs."""
     assert seed_claims.growth(seed_claims.trains, epochs=4).high == 0

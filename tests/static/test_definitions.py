@@ -69,6 +69,7 @@ def test_the_parts_of_a_file_come_to_the_same_tree_line_by_line() -> None:
     assert same(in_parts(TRICKY), ast.parse(TRICKY))
 
 
+@pytest.mark.slow
 def test_this_project_comes_to_the_same_trees() -> None:
     """Hundreds of files; in few of them strings cannot be told from code."""
     files = [SourceFile(path.name, path.read_bytes()) for path in Path(verifygate.__file__).parent.rglob("*.py")]

@@ -21,7 +21,16 @@ from verifygate.execution.stand_ins import find_stand_ins, plugins_of_tree, star
 from verifygate.execution.steps import STEPS, Watched, account_of, examine_entries
 from verifygate.execution.tests_at_base import with_before, with_emulated_before, with_lost, with_taken
 from verifygate.execution.trace_judgement import recorder
-from verifygate.model import Check, ExecutionDetails, Finding, Outcome, StageResult, Status
+from verifygate.model import (
+    ISOLATION,
+    ISOLATION_BY_DEFAULT,
+    Check,
+    ExecutionDetails,
+    Finding,
+    Outcome,
+    StageResult,
+    Status,
+)
 from verifygate.process import orphans
 from verifygate.process.isolation import granted, in_words, isolation_of
 from verifygate.sources.git import files_at
@@ -163,7 +172,8 @@ def _bounds(context: StageContext) -> dict[str, str]:
     asked = context.settings.execution.isolation
     wanted = isolation_of(asked)
     if asked != "off":
-        bounds["isolation"] = in_words(wanted, granted(wanted, context.subject.root, context.subject.data))
+        held = granted(wanted, context.subject.root, context.subject.data)
+        bounds[ISOLATION if asked else ISOLATION_BY_DEFAULT] = in_words(wanted, held)
     if not orphans.POSSIBLE:
         bounds["left-over processes"] = "not followed on this system beyond the run's own group"
     return bounds

@@ -101,6 +101,8 @@ if TYPE_CHECKING:
     from verifygate.model.source_facts import NotFollowed as NotFollowed
     from verifygate.model.source_facts import Suppression as Suppression
     from verifygate.model.stage_details import StageDetails as StageDetails
+    from verifygate.model.stage_result import ISOLATION as ISOLATION
+    from verifygate.model.stage_result import ISOLATION_BY_DEFAULT as ISOLATION_BY_DEFAULT
     from verifygate.model.stage_result import Outcome as Outcome
     from verifygate.model.stage_result import ScorePart as ScorePart
     from verifygate.model.stage_result import StageResult as StageResult
@@ -133,7 +135,7 @@ _NAMES = {
     ),
     "security_details": "AnalyserRun SecurityDetails",
     "source_facts": "Construct ConstructKind NotAnalysed NotFollowed Suppression",
-    "stage_result": "Outcome ScorePart StageResult Verdict",
+    "stage_result": "ISOLATION ISOLATION_BY_DEFAULT Outcome ScorePart StageResult Verdict",
     "stage_details": "StageDetails",
     "static_details": "StaticDetails",
     "recorded_trace": "EntryPrecision Island LowPrecision OwnEvents RankSummary ScaleChange StepOrder TraceSummary "

@@ -23,6 +23,10 @@ else:
     """The details of any stage; their `kind` says which."""
 
 
+ISOLATION, ISOLATION_BY_DEFAULT = "isolation", "isolation by default"
+"""Entries of a stage's environment: what holds of the isolation that somebody asked for, or that nobody did."""
+
+
 class Verdict(StrEnum):
     PASS = "PASS"
     BLOCK = "BLOCK"

@@ -20,7 +20,7 @@ def summary(report: Report, folder: str) -> str:
     if untrained := View(report).untrained:
         lines.append(f"  not run       {untrained[0].lower()}{untrained[1:]}")
     lines += _programs(View(report))
-    if isolation := View(report).isolation:
+    if isolation := View(report).asked_isolation:
         lines.append(f"  isolation     {plain(isolation, LONG)}")
     if report.event:
         lines.append(f"  event         {plain(report.event, LONG)}")

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from verifygate.base.counts import counted
 from verifygate.model import (
+    ISOLATION,
+    ISOLATION_BY_DEFAULT,
     Background,
     Certainty,
     Check,
@@ -347,9 +349,16 @@ class View:
 
     @property
     def isolation(self) -> str:
-        """Where it was asked for: how far the project's processes were kept away from the machine."""
+        """How far the project's processes were kept away from the machine."""
         stage = self.stage("execution")
-        return stage.environment.get("isolation", "") if stage else ""
+        by_default = stage.environment.get(ISOLATION_BY_DEFAULT, "") if stage else ""
+        return self.asked_isolation or by_default
+
+    @property
+    def asked_isolation(self) -> str:
+        """The same, where the configuration or the command line asked for it."""
+        stage = self.stage("execution")
+        return stage.environment.get(ISOLATION, "") if stage else ""
 
     @property
     def left_open(self) -> list[Asked]:
