@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from verifygate.model import Program
+from verifygate.programs import found_programs
+from verifygate.sources.discovery import read_sources
 
 Found = Callable[[dict[str, str]], tuple[Program, ...]]
 
@@ -392,3 +395,28 @@ def test_what_no_file_of_hydra_says(name: str, words: list[str], found: Found) -
     source = HYDRA.format(step=STEP).replace("PATH", "'conf'").replace("NAME", name)
     (program,) = found({"train.py": source, "conf/broken.yaml": "a: [1\n", "conf/defaults.yaml": "epochs: 3\n"})
     assert shlex.split(program.command)[2:] == words
+
+
+BOMB = "lr: 0.1\na0: &a0 {}\n" + "".join(
+    f"a{level}: &a{level} {{{', '.join(f'k{key}: *a{level - 1}' for key in range(9))}}}\n" for level in range(1, 10)
+)
+
+
+@pytest.mark.parametrize("text", ["epochs: 90\nagain: &a\n  more: *a\n", BOMB], ids=["holds itself", "bomb"])
+def test_a_file_of_hydra_that_has_no_end_says_nothing(text: str, found: Found) -> None:
+    source = HYDRA.format(step=STEP).replace("PATH", "'conf'").replace("NAME", "'config'")
+    (program,) = found({"train.py": source, "conf/config.yaml": text})
+    assert shlex.split(program.command)[2:] == [RUN_DIR]
+
+
+@pytest.mark.parametrize("where", ["/dev/zero", "../outside.yaml", "config.yaml"])
+def test_a_link_that_leads_out_of_the_project_is_not_read(where: str, tmp_path: Path) -> None:
+    """Nor one to a device, which has no end either, or to itself."""
+    (tmp_path / "outside.yaml").write_text("epochs: 90\n", encoding="utf-8")
+    root = tmp_path / "project"
+    (root / "conf").mkdir(parents=True)
+    (root / "conf/config.yaml").symlink_to(where if where[0] != "." else tmp_path / "outside.yaml")
+    source = HYDRA.format(step=STEP).replace("PATH", "'conf'").replace("NAME", "'config'")
+    (root / "train.py").write_text(source, encoding="utf-8")
+    (program,) = found_programs(read_sources(root, (".",)), root)
+    assert shlex.split(program.command)[2:] == [RUN_DIR]

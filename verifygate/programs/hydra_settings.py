@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from verifygate.base.errors import UsageError
+from verifygate.config.documents import read_yaml
 from verifygate.programs.option import NOT_KNOWN, Option, literal, setting_name, type_name
 from verifygate.static.symbols.program import Class, Function, Module
 from verifygate.static.syntax.names import last_name
@@ -21,8 +23,6 @@ Chosen = Callable[[Iterable[Option]], Mapping[str, str]]
 """Of options that are groups, those for which something is proposed: flag -> value."""
 _MOST_FILES = 100
 _MOST_KEYS = 1000
-_LARGEST = 1 << 20
-"""Bytes of a file that is read."""
 
 
 def settings_of_hydra(
@@ -37,7 +37,7 @@ def settings_of_hydra(
             positional = dict(zip(("config_path", "config_name"), map(literal, decorator.args), strict=False))
             path, name = ((positional | given).get(each) for each in ("config_path", "config_name"))
             place = (function.module.path, decorator.lineno)
-            found = _of_files(root / PurePosixPath(function.module.path).parent, path, name, place, chosen)
+            found = _of_files(root / PurePosixPath(function.module.path).parent, root, path, name, place, chosen)
             found = found or [each for module in modules for each in _of_store(module, str(name))]
             folder = Option("output_dir", ("hydra.run.dir",), *place, kind="str", default="outputs/", joined=True)
             return [*found, folder]
@@ -51,13 +51,15 @@ def _is_hydra(decorator: ast.Call, function: Function) -> bool:
 # --- files
 
 
-def _of_files(beside: Path, path: object, name: object, place: tuple[str, int], chosen: Chosen) -> list[Option]:
+def _of_files(
+    beside: Path, root: Path, path: object, name: object, place: tuple[str, int], chosen: Chosen
+) -> list[Option]:
     if not isinstance(path, str) or not isinstance(name, str) or "://" in path:
         return []
-    composed = _Composed(beside / path, place, {})
+    composed = _Composed(beside / path, root, place, {})
     composed.add(name.removesuffix(".yaml"), group="", package="")
     if picked := chosen(composed.groups):
-        composed = _Composed(beside / path, place, picked)
+        composed = _Composed(beside / path, root, place, picked)
         composed.add(name.removesuffix(".yaml"), group="", package="")
     return [*composed.groups, *composed.settings()]
 
@@ -65,20 +67,18 @@ def _of_files(beside: Path, path: object, name: object, place: tuple[str, int], 
 class _Composed:
     """One configuration, composed of the files of a folder. `picked`: group -> the file that is taken of it."""
 
-    def __init__(self, folder: Path, place: tuple[str, int], picked: Mapping[str, str]) -> None:
-        self._folder, self._place, self._picked = folder, place, picked
+    def __init__(self, folder: Path, root: Path, place: tuple[str, int], picked: Mapping[str, str]) -> None:
+        self._folder, self._root, self._place, self._picked = folder, root, place, picked
         self._files = 0
         self._keys: dict[str, Any] = {}
         self.groups: list[Option] = []
 
     def add(self, name: str, *, group: str, package: str) -> None:
         """Add a file of a group, and what its defaults list names; later files win."""
-        text = _read(self._folder / group / f"{name}.yaml")
-        document = _parsed(text)
         self._files += 1
-        if not isinstance(document, dict) or self._files > _MOST_FILES:
+        if self._files > _MOST_FILES:
             return
-        head = next((line for line in text.splitlines() if line.strip()), "")
+        document, head = _document(self._folder / group / f"{name}.yaml", self._root)
         if "@package" in head:
             given = head.partition("@package")[2].strip()
             package = "" if given in ("_global_", "") else given
@@ -147,20 +147,16 @@ def _yaml_in(folder: Path) -> list[Path]:
         return []
 
 
-def _read(path: Path) -> str:
+def _document(path: Path, root: Path) -> tuple[dict[str, Any], str]:
+    """What a YAML file below the root says, and its first line; nothing where it is none that is read."""
     try:
-        return path.read_text(encoding="utf-8") if path.stat().st_size < _LARGEST else ""
-    except (OSError, UnicodeDecodeError, ValueError):
-        return ""
-
-
-def _parsed(text: str) -> object:
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
+        if not path.resolve().is_relative_to(root.resolve()):
+            return {}, ""
+        said = read_yaml(path, str(path)).data
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (UsageError, OSError, ValueError, RuntimeError):  # a link to itself is one of these
+        return {}, ""
+    return said, next((line for line in lines if line.strip()), "")
 
 
 # --- structured configs
