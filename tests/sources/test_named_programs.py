@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import py_compile
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -151,3 +153,16 @@ def test_what_git_ignores_did_not_come_with_the_tree(tmp_path: Path) -> None:
     assert told(root) == {}
     subprocess.run(["git", "-C", str(root), "add", "-f", ".engine"], check=True)
     assert list(told(root)) == [".engine/loop.py"]
+
+
+def test_pipes_and_devices_are_not_opened(tmp_path: Path) -> None:
+    """They have no end, or wait for one who writes."""
+    naming = 'import sys\nsys.path[:0] = [".engine", "packed.zip"]\nexec(open("loop.txt").read())\n'
+    write(tmp_path, "train.py", naming)
+    (tmp_path / ".engine").mkdir()
+    for name in ("loop.txt", ".engine/pipe.py"):
+        os.mkfifo(tmp_path / name)
+    for name in ("packed.zip", ".engine/zero.py"):
+        (tmp_path / name).symlink_to("/dev/zero")
+    command = [sys.executable, "-m", "verifygate", "check", "--no-cache", "."]
+    assert subprocess.run(command, cwd=tmp_path, timeout=60).returncode == 0

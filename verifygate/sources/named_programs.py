@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.records import record
@@ -32,6 +33,8 @@ OUTPUTS = frozenset({"build", "dist", "node_modules", "__pypackages__"})
 """Folders that a walk leaves out, and that a module's name may lead through."""
 MOST_FILES = 2_000
 """Files of one folder or archive that are looked at."""
+MOST_BYTES = 16 * MAX_FILE_BYTES
+"""Of an archive, unpacked."""
 _STRING = rb"""(["'])([^"'\s*?<>|:;,(){}=]{1,200})\1"""
 _IMPORTED = rb"(?m)^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\w+))?"
 _PYTHONPATH = rb"(?m)^\s*pythonpath\s*=(.*(?:\n[ \t]+.*)*)"
@@ -161,7 +164,8 @@ class _Tree:
         """Whether it is a program that mentions AMP, and neither read, nor a copy of what is, nor installed."""
         folders = [str(folder) for folder in PurePosixPath(path).parents]
         is_installed = "site-packages" in path and any((self._root / each / "pyvenv.cfg").exists() for each in folders)
-        if path in self._known or is_installed:
+        is_file = os.path.isfile(self._root / path)  # noqa: PTH113 - no error where it may not be looked at
+        if path in self._known or is_installed or not is_file:  # a pipe and a device have no end
             return False
         if path.endswith(ARCHIVES):
             return _archive_mentions_amp(self._root / path)
@@ -181,7 +185,9 @@ def _archive_mentions_amp(file: Path) -> bool:
     try:
         with zipfile.ZipFile(file) as archive:
             held = [each for each in archive.infolist() if each.filename.endswith(".py")][:MOST_FILES]
-            return any(each.file_size <= MAX_FILE_BYTES and _is_program(archive.read(each)) for each in held)
+            sizes = accumulate(each.file_size for each in held)
+            looked_at = (each for each, size in zip(held, sizes, strict=True) if size <= MOST_BYTES)
+            return any(each.file_size <= MAX_FILE_BYTES and _is_program(archive.read(each)) for each in looked_at)
     except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile):
         return False
 
