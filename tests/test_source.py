@@ -13,6 +13,7 @@ from verifygate.base.errors import UsageError
 from verifygate.cli import main
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.file import SourceFile
+from verifygate.sources.linked_files import one_of_each
 
 
 def write(root: Path, *names: str) -> None:
@@ -88,32 +89,88 @@ def test_special_files_are_no_sources(tmp_path: Path):
     assert paths(tmp_path) == ["a.py", "linked.py"]
 
 
-def test_a_link_to_a_checked_file_repeats_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """What both have is reported once, where the bytes lie; what comes of the link's neighbours is reported there.
-
-    A link to a file that is not checked stands for it.
-    """
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    (tmp_path / "one" / "model.py").write_text(
+def linked(root: Path) -> Path:
+    """A project whose second program uses the model of the first by a link."""
+    (root / "one").mkdir()
+    (root / "two").mkdir()
+    (root / "one" / "model.py").write_text(
         "import torch\nfrom torch.nn.functional import binary_cross_entropy\n\n"
         "def loss(x, y):\n    return binary_cross_entropy(torch.sigmoid(x), y)\n\n\n"
         "scaler = torch.cuda.amp.GradScaler()\n"
     )
-    (tmp_path / "two" / "train.py").write_text(
+    (root / "two" / "train.py").write_text(
         "import torch\nfrom model import loss\n\n\ndef train(net, batches):\n    for x, y in batches:\n"
         "        with torch.autocast('cuda'):\n            print(loss(net(x), y))\n"
     )
-    (tmp_path / "two" / "model.py").symlink_to(tmp_path / "one" / "model.py")
+    (root / "two" / "model.py").symlink_to(root / "one" / "model.py")
+    return root
 
-    assert main(["check", "--no-cache", "--select", "AMP404,AMP501", str(tmp_path)]) == 1
+
+def test_a_link_to_a_checked_file_is_that_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Findings stand where the bytes lie, once; what imports the link imports the file.
+
+    A link to a file that is not checked stands for it.
+    """
+    root = linked(tmp_path)
+    assert main(["check", "--no-cache", "--select", "AMP404,AMP501", str(root)]) == 1
     told = capsys.readouterr().out
-    assert "two/model.py:5" in told
+    assert "one/model.py:5" in told
+    assert "two/train.py:7" in told
+    assert "two/model.py" not in told
     assert told.count("AMP501") == 1
-    assert "one/model.py:8" in told
+    assert "in 3 files" in told
 
-    assert main(["check", "--no-cache", "--select", "AMP501", str(tmp_path / "two")]) == 1
+    assert main(["check", "--no-cache", "--select", "AMP501", str(root / "two")]) == 1
     assert "model.py:8" in capsys.readouterr().out
+
+
+def test_who_asks_for_a_link_is_told_of_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """A hook before a commit names files: a link that is named is no file without findings."""
+    root = linked(tmp_path)
+    (root / "pyproject.toml").write_text("")
+    monkeypatch.chdir(root)
+    assert main(["check", "--no-cache", "--select", "AMP501", "two/model.py"]) == 1
+    assert "one/model.py:8" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("beside_the_link", "links"),
+    [
+        ({}, ["b/model.py", "b/parts.py"]),
+        ({"parts.py": "def width(model): return 2\n"}, []),
+        ({"extra.py": ""}, ["b/model.py", "b/parts.py"]),
+    ],
+    ids=["links in a circle", "another module beside the link", "a module that neither imports"],
+)
+def test_a_link_is_its_file_where_imports_mean_the_same(
+    tmp_path: Path, beside_the_link: dict[str, str], links: list[str]
+):
+    """`import parts` beside the link may be another module than beside the file: then the text is two programs."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "a/model.py").write_text("import torch\nimport parts\n")
+    (tmp_path / "a/parts.py").write_text("from model import torch\ndef width(model): return 1\n")
+    for name in ("model.py", "parts.py"):
+        (tmp_path / "b" / name).symlink_to(f"../a/{name}")
+    for name, text in beside_the_link.items():
+        (tmp_path / "b" / name).unlink(missing_ok=True)
+        (tmp_path / "b" / name).write_text(text)
+    sources = read_sources(tmp_path, ["."])
+    once = one_of_each(sources)
+    assert [link.path for link in once.links] == links
+    assert len(once) + len(links) == len(sources)
+
+
+@pytest.mark.parametrize("text", ["import importlib\nimportlib.import_module('parts')\n", "__import__('parts')\n"])
+def test_a_link_that_loads_by_name_is_a_file_of_its_own(tmp_path: Path, text: str):
+    """What it loads may be another module beside the link."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a/model.py").write_text(text)
+    (tmp_path / "b/model.py").symlink_to("../a/model.py")
+    assert not one_of_each(read_sources(tmp_path, ["."])).links
 
 
 def test_the_digest_is_of_paths_and_bytes(tmp_path: Path):

@@ -89,7 +89,7 @@ def read_asked(
     asked = Asked(
         read,
         root,
-        frozenset(inside),
+        _with_homes(frozenset(inside), read),
         frozenset(wanted or inside),
         exclude,
         None if root == start and not any(Path(each).is_absolute() for each in named) else _typist(root, start, named),
@@ -124,6 +124,11 @@ def _with_text(sources: Sources, edited: SourceFile) -> Sources:
     """The sources with another text of one file, or with that file in addition."""
     others = [file for file in sources if file.path != edited.path]
     return Sources([*others, edited], sources.unreadable, sources.configuration)
+
+
+def _with_homes(scope: frozenset[str], sources: Sources) -> frozenset[str]:
+    """What is asked for, and the files that links among it lead to: these may be analysed in place of the links."""
+    return scope | {file.twin for file in sources if file.twin and _is_below(file.path, scope)}
 
 
 def _placed(start: Path, path: str) -> Path:

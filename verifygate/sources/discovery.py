@@ -108,12 +108,14 @@ _BYTECODE = "is bytecode without its source, which Python imports all the same"
 
 
 def _resolve_links(files: Iterable[SourceFile]) -> None:
-    """Set `twin` of each symbolic link to another of the files."""
-    links = {file for file in files if file.is_link}
+    """Set `twin` of each symbolic link to another of the files, and let both have the same bytes in memory."""
+    links = [file for file in files if file.is_link]
     if links:
-        homes = {file.real_path: file.path for file in files if file not in links}
+        homes = {file.real_path: file for file in files if not file.is_link}
         for link in links:
-            link.twin = homes.get(link.real_path, "")
+            home = homes.get(link.real_path)
+            if home is not None and home.data == link.data:
+                link.twin, link.data = home.path, home.data
 
 
 def walk(

@@ -6,7 +6,8 @@ audit, whose module path nobody has told; the closure of a measured workload sea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from verifygate.framework_names import LIBRARIES
@@ -15,6 +16,12 @@ from verifygate.sources.tree import Sources
 
 ModuleAt = Callable[[str], str | None]
 """Path of a module without its ending (`a/b`) -> its file; `a/b/__init__.py` goes before `a/b.py`, as in Python."""
+Loaded = list[tuple[str, ...]]
+"""Of each import in a file, in order, the files that it loads."""
+
+LOADS_BY_NAME = (b"import_module(", b"__import__(")
+"""What a file holds that may import modules which its text does not name."""
+_NAME = re.compile(r"(\w+|\*)(?:\s+as\s+\w+)?")
 
 
 class Resolved(NamedTuple):
@@ -75,9 +82,12 @@ class ImportResolver:
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
-        self._modules = {file.path.removesuffix(".py"): file.path for file in sources}
-        packages = (file.path for file in sources if file.path.endswith("/__init__.py"))
-        self._modules |= {path.removesuffix("/__init__.py"): path for path in packages}
+        files = {file.path: file.path for file in sources} | {link.path: link.twin for link in sources.links}
+        self._modules = {path.removesuffix(".py"): file for path, file in files.items()}
+        packages = ((path, file) for path, file in files.items() if path.endswith("/__init__.py"))
+        self._modules |= {path.removesuffix("/__init__.py"): file for path, file in packages}
+        self._parts = {part for path in files for part in path.removesuffix(".py").split("/")}
+        """Names of files and folders: an import that begins with another one leads out of the project."""
         self._search_paths: dict[tuple[str, int, bool, bool, bool], tuple[str, ...]] = {}
         self._located: dict[tuple[str, str, int, bool], str | None] = {}
 
@@ -92,6 +102,24 @@ class ImportResolver:
     def resolved(self, name: str, importer: SourceFile, level: int = 0, names: Iterable[str] = ()) -> Resolved | None:
         """The files that `from name import names` loads in `importer`."""
         return resolve(name, self._search_path(name, importer, level), self._modules.get, names)
+
+    def loaded(self, file: SourceFile) -> Iterator[tuple[str, ...]]:
+        """The files that each import of a file loads, in order, but for those that lead out of the project."""
+        for source, names in file.imports:
+            text = names.decode("ascii", "replace")
+            if source is None:
+                for part in text.split(","):
+                    if (words := part.split()) and words[0].partition(".")[0] in self._parts:
+                        yield self._files(words[0], file, 0, ())
+                continue
+            dotted = source.decode("ascii", "replace")
+            below = dotted.lstrip(".")
+            if not below or below.partition(".")[0] in self._parts:
+                yield self._files(below, file, len(dotted) - len(below), _NAME.findall(text))
+
+    def _files(self, name: str, importer: SourceFile, level: int, names: Iterable[str]) -> tuple[str, ...]:
+        found = self.resolved(name, importer, level, names)
+        return found.files if found is not None else ()
 
     def _search_path(self, name: str, importer: SourceFile, level: int) -> tuple[str, ...]:
         of_library = name.partition(".")[0] in LIBRARIES

@@ -20,12 +20,15 @@ class Sources:
         files: Iterable[SourceFile],
         unreadable: Iterable[tuple[str, str]] = (),
         configuration: Iterable[ConfigurationFile] = (),
+        links: Iterable[SourceFile] = (),
     ) -> None:
         self.files = tuple(sorted(files, key=lambda file: file.path))
         self.unreadable = tuple(unreadable)
         """(path, reason) of each file or folder that the system refused to open."""
         self.configuration = tuple(sorted(configuration, key=lambda file: file.path))
         """What is no Python and may set a precision."""
+        self.links = tuple(links)
+        """Symbolic links that are left out of the files, because each is the file of `twin` as a module too."""
         self._by_path = {file.path: file for file in self.files}
 
     def __iter__(self) -> Iterator[SourceFile]:
@@ -63,7 +66,7 @@ class Sources:
         Files in `of_definitions` keep the places of their definitions.
         """
         reads = Reads()
-        for file in self.files:
+        for file in (*self.files, *self.links):
             file.let_go(reads, knows_definitions=file.path in of_definitions)
         _trim_heap()
 

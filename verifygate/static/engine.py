@@ -34,6 +34,7 @@ from verifygate.protocol import Violation
 from verifygate.rule_codes import SecurityRisk, SuppressionProblem
 from verifygate.sources import suppressions
 from verifygate.sources.file import SourceUnreadableError
+from verifygate.sources.linked_files import one_of_each
 from verifygate.sources.notebook import NotebookFile
 from verifygate.sources.tree import Sources
 from verifygate.static.analysis import Analysis
@@ -99,6 +100,7 @@ def analyse(
     `known_as` was renamed later: its findings have the fingerprints that they have under the path given there.
     Raises UsageError where a file that was let go of has changed when it is asked for.
     """
+    sources = one_of_each(sources)
     asked = chosen(settings.select, settings.ignore)
     loaded = {code: each for code, each in asked.items() if not too_new(each, settings.torch_version)}
     if not loaded:
@@ -133,7 +135,7 @@ def analyse(
         with timings.part("parse what rules do not look at"):
             lost = tuple(_not_analysed(sources, analysis))
         return AnalysisResult(
-            files_checked=len(sources) - sum(sources.get(each.path) is not None for each in lost),
+            files_checked=_checked(sources, {each.path for each in lost}),
             findings=tuple(sorted([*kept, *problems], key=lambda finding: finding.order)),
             suppressions=tuple(silenced),
             idle_suppressions=tuple(idle),
@@ -145,6 +147,11 @@ def analyse(
             idle=tuple(code for code in loaded if code in picker.idle),
             too_new=tuple(code for code in asked if code not in loaded),
         )
+
+
+def _checked(sources: Sources, lost: set[str]) -> int:
+    """How many files were analysed, each link to one among them."""
+    return sum(path not in lost for path in (*(file.path for file in sources), *(link.twin for link in sources.links)))
 
 
 def _each_once(found: Iterable[NotFollowed]) -> tuple[NotFollowed, ...]:

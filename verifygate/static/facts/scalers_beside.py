@@ -23,7 +23,7 @@ class _Group:
     """The scalers of the same programs, by number in the order of the source."""
 
     programs: Sequence[Files]
-    first: int
+    numbers: list[int] = field(default_factory=list)
     below: dict[Function, int] = field(default_factory=dict)
     """Function -> the first that it leads to by calls."""
     in_module: dict[Module, int] = field(default_factory=dict)
@@ -67,11 +67,11 @@ class ScalersBeside:
         """For each set of programs the first scaler that runs beside a place, in the order of the source."""
         if re.search(self._left_out, place.path):
             return
-        found = []
+        found: list[tuple[int, list[Files], bool]] = []
         for group, programs in self._programs_with(place.path):
             number = self._first_together(group, place.function)
-            if number != group.first and self._is_named_elsewhere(place.function, programs):
-                found.append((group.first, programs, False))
+            if number != group.numbers[0] and self._is_named(place.function, programs):
+                found += self._first_built(group, programs)
             elif number is not None:
                 found.append((number, programs, True))
         for number, programs, together in sorted(found, key=lambda each: each[0]):
@@ -81,7 +81,8 @@ class ScalersBeside:
         groups: dict[tuple[Files, ...], _Group] = {}
         for number, scaler in enumerate(self._scalers):
             function, programs = scaler.function, import_graph.programs(scaler.place.path)
-            group = groups.setdefault(tuple(programs), _Group(programs, number))
+            group = groups.setdefault(tuple(programs), _Group(programs))
+            group.numbers.append(number)
             for caller in self._call_graph.above(function):
                 group.below.setdefault(caller, number)
             group.in_module.setdefault(function.module, number)
@@ -111,7 +112,23 @@ class ScalersBeside:
             self._files[files] = frozenset(path for path in files if not re.search(self._left_out, path))
         return self._files[files]
 
-    def _is_named_elsewhere(self, function: Function, programs: Sequence[Files]) -> bool:
+    def _first_built(self, group: _Group, programs: list[Files]) -> Iterator[tuple[int, list[Files], bool]]:
+        """The first scaler whose function some of the programs name, with these: no other program builds it."""
+        for number in group.numbers:
+            function = self._scalers[number].function
+            building = [
+                files for files in programs if self._calls_itself(function) or self._is_named(function, [files])
+            ]
+            if building:
+                yield number, building, False
+                return
+
+    def _calls_itself(self, function: Function) -> bool:
+        """Whether the file of a function may call it: it names it behind its `def`."""
+        name = function.owner.node.name if function.owner else function.name
+        return not name or len(re.findall(whole(name).encode(), function.module.file.data)) > 1
+
+    def _is_named(self, function: Function, programs: Sequence[Files]) -> bool:
         """Whether another file of a program names the function, or its class: nothing else runs it."""
         name = function.owner.node.name if function.owner else function.name
         if not name:

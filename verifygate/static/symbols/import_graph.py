@@ -5,19 +5,16 @@ The imports are read from the bytes of the files, so that asking parses nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Set
 from functools import cached_property, reduce
 from operator import or_
 
 from verifygate.base.fixpoint import fixpoint
 from verifygate.sources.file import SourceFile
-from verifygate.sources.import_resolution import ImportResolver
+from verifygate.sources.import_resolution import LOADS_BY_NAME, ImportResolver
 from verifygate.sources.tree import Sources
 
-_NAME = r"(\w+|\*)(?:\s+as\s+\w+)?"
 _MAX_ENTRIES = 60
-_LOADING = (b"import_module(", b"__import__(")
 _IMPORTS = b"import "
 _FIRST_GOES_FIRST = str.maketrans("01", "10")
 """Of two programs the one that has the first file in which they differ goes first."""
@@ -82,8 +79,6 @@ class ImportGraph:
         self.sources = sources
         self._resolver = resolver
         self._all = _InOrder(tuple(file.path for file in sources))
-        self._parts = {part for file in sources for part in file.path.removesuffix(".py").split("/")}
-        """Names of files and folders: an import that begins with another one leads out of the project."""
         self._imports = {file.path: self._imported(file) for file in sources}
         self._importers: dict[str, set[str]] = {}
         for path, targets in self._imports.items():
@@ -121,7 +116,7 @@ class ImportGraph:
         """
         if path not in self._with_loaded:
             files = self.together(path)
-            loads = any(word in file.data for file in self.sources.each(files) for word in _LOADING)
+            loads = any(word in file.data for file in self.sources.each(files) for word in LOADS_BY_NAME)
             self._with_loaded[path] = files.joined([self._loadable]) if loads else files
         return self._with_loaded[path]
 
@@ -163,20 +158,4 @@ class ImportGraph:
         return self._entries[path]
 
     def _imported(self, file: SourceFile) -> set[str]:
-        found: set[str] = set()
-        for source, names in file.imports:
-            text = names.decode("ascii", "replace")
-            if source is None:
-                for part in text.split(","):
-                    if (words := part.split()) and words[0].partition(".")[0] in self._parts:
-                        found.update(self._loaded(file, words[0], 0, ()))
-                continue
-            dotted = source.decode("ascii", "replace")
-            below = dotted.lstrip(".")
-            if not below or below.partition(".")[0] in self._parts:
-                found.update(self._loaded(file, below, len(dotted) - len(below), re.findall(_NAME, text)))
-        return found - {file.path}
-
-    def _loaded(self, importer: SourceFile, dotted: str, level: int, names: Iterable[str]) -> tuple[str, ...]:
-        found = self._resolver.resolved(dotted, importer, level, names)
-        return found.files if found is not None else ()
+        return set().union(*self._resolver.loaded(file)) - {file.path}
