@@ -16,7 +16,8 @@ from verifygate.fix import with_fixes
 from verifygate.model import Finding
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.notebook import NotebookFile, read_notebook
-from verifygate.static.engine import AnalysisResult, analyse
+from verifygate.static.analysis_result import AnalysisResult
+from verifygate.static.engine import analyse
 
 FAULTY = """\
 import torch

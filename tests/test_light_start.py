@@ -170,7 +170,7 @@ def test_every_option_is_read_without_click() -> None:
     assert {"--format", "--select"} <= {name for option in options for name in option.opts}
     for option in options:
         (name,) = (each for each in option.opts if each.startswith("--"))
-        value = "json" if name == "--format" else "AMP2"
+        value = {"--format": "json", "--jobs": "2"}.get(name, "AMP2")
         ways = [[name]] if option.is_flag else [[name, value], [f"{name}={value}"]]
         for way in ways:
             assert plain_options(way) is not None
@@ -178,7 +178,8 @@ def test_every_option_is_read_without_click() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--format"], ["--select", ","], ["--config", "--no-cache"], ["--format=xml"], ["-h"]]
+    "arguments",
+    [["--format"], ["--select", ","], ["--config", "--no-cache"], ["--format=xml"], ["--jobs", "two"], ["-h"]],
 )
 def test_what_is_not_plain_is_left_to_click(arguments: list[str]) -> None:
     """It says what is wrong, or helps."""

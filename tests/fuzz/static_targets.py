@@ -25,7 +25,8 @@ from verifygate.sources.file import SourceFile
 from verifygate.sources.notebook import read_notebook
 from verifygate.sources.outline import split
 from verifygate.sources.tree import Sources
-from verifygate.static.engine import AnalysisResult, analyse
+from verifygate.static.analysis_result import AnalysisResult
+from verifygate.static.engine import analyse
 from verifygate.static.registry import load_rules
 from verifygate.static.syntax.newer_python import downlevelled
 from verifygate.static.syntax.parser import MAX_NESTING

@@ -17,9 +17,10 @@ from verifygate.sources.tree import Sources
 from verifygate.static.analysis import Analysis, memoised
 from verifygate.static.contract.build import precision_contract
 from verifygate.static.contract.byte_facts import byte_facts
-from verifygate.static.engine import _suppress, analyse
+from verifygate.static.engine import analyse
 from verifygate.static.facts.module_dtypes import ModuleDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions
+from verifygate.static.part import _suppress
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import load_rules
 from verifygate.static.symbols.program import Program

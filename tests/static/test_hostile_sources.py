@@ -10,7 +10,8 @@ import pytest
 from verifygate.config.settings import StaticSettings
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static.engine import AnalysisResult, analyse
+from verifygate.static.analysis_result import AnalysisResult
+from verifygate.static.engine import analyse
 from verifygate.static.paths import entry_points
 from verifygate.static.rules.amp3_life import amp301_scaler_recreated as amp301
 

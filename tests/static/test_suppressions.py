@@ -7,7 +7,8 @@ import pytest
 from verifygate.config.settings import StaticSettings
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static.engine import AnalysisResult, analyse
+from verifygate.static.analysis_result import AnalysisResult
+from verifygate.static.engine import analyse
 
 IMPORT = "from torch.cuda.amp import GradScaler\n"
 

@@ -41,6 +41,16 @@ class Timings:
         self.seconds[name] = self.seconds.get(name, 0.0) + now - self._since
         self._since = now
 
+    def spent(self) -> dict[str, float]:
+        """The seconds of each part so far."""
+        self._charge()
+        return self.seconds
+
+    def add(self, seconds: dict[str, float]) -> None:
+        """Add what another process has spent."""
+        for name, spent in seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + spent
+
     def table(self) -> str:
         """A row for every part that took a millisecond, what took longest first, and for the memory at its peak."""
         self._charge()
@@ -54,12 +64,13 @@ class Timings:
 
 
 def _peak() -> list[str]:
-    """A row for the memory that this process has held at most; none where the system does not tell."""
+    """A row for the memory that one process has held at most; none where the system does not tell."""
     try:
         import resource
     except ImportError:
         return []
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
+    largest = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    held = largest / (1024**2 if sys.platform == "darwin" else 1024)
     return [f"{held:8.1f} MiB        memory at its peak"]
 
 

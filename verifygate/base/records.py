@@ -67,7 +67,7 @@ def _made(cls: type[Any], eq: bool, kw_only: bool, slots: bool, guarded: bool) -
     if slots:
         body["__slots__"] = tuple(fields)
     if guarded:
-        body |= {"__setattr__": _refuse, "__delattr__": _refuse}
+        body |= {"__setattr__": _refuse, "__delattr__": _refuse, "__setstate__": _as_it_was}
     if eq:
         body |= _by_values([name for name, each in fields.items() if each.compare])
     for name in ("__dict__", "__weakref__"):
@@ -81,6 +81,12 @@ def _as_field(given: Any) -> _Field:
 
 def _refuse(self: object, name: str, *_: object) -> None:
     raise AttributeError(f"cannot change {name!r}: a {type(self).__name__} stays as it was made")
+
+
+def _as_it_was(self: object, state: tuple[None, dict[str, Any]] | dict[str, Any]) -> None:
+    """Make a guarded record from what `pickle` has kept of it."""
+    for name, value in (state[1] if isinstance(state, tuple) else state).items():
+        object.__setattr__(self, name, value)
 
 
 def _by_values(names: list[str]) -> dict[str, Any]:

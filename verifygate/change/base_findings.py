@@ -16,7 +16,7 @@ from verifygate.sources.tree import Sources
 if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
     from verifygate.config.settings import StaticSettings
-    from verifygate.static.engine import AnalysisResult
+    from verifygate.static.analysis_result import AnalysisResult
 
 
 @record

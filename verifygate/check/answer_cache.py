@@ -25,7 +25,7 @@ from verifygate.sources.tree import Sources
 VARIABLE = "VERIFYGATE_CACHE_DIR"
 """The environment variable that names another folder."""
 MAX_ANSWERS = 300
-_FORM = "verifygate answer 2"
+_FORM = "verifygate answer 3"
 
 
 class CheckOutput(NamedTuple):
@@ -35,18 +35,32 @@ class CheckOutput(NamedTuple):
     code: int
 
 
-def key_of(question: Iterable[str], sources: Sources) -> str:
-    """The digest of everything that an answer depends on."""
+def key_of(question: Iterable[str], sources: Sources, program: str = "") -> str:
+    """The digest of everything that an answer depends on. `program` is that of the program, where it is known."""
     import hashlib  # a check that keeps no answer loads neither this nor json
 
     whole = hashlib.sha256()
     files = (f"{file.path}\0{file.digest}\0{file.twin}" for file in sources)
     unreadable = (f"{path}\0{reason}" for path, reason in sources.unreadable)
     beside = (file.stamp for file in sources.configuration)
-    for part in (*_program(), *question, "files", *files, "unreadable", *unreadable, "configuration", *beside):
+    for part in (
+        program or program_digest(),
+        *question,
+        "files",
+        *files,
+        "unreadable",
+        *unreadable,
+        "configuration",
+        *beside,
+    ):
         data = part.encode("utf-8", "surrogateescape")
         whole.update(b"%d\0%s" % (len(data), data))
     return whole.hexdigest()
+
+
+def program_digest() -> str:
+    """The digest of what this program is."""
+    return digest_of("\0".join(_program()))
 
 
 def _program() -> Iterator[str]:

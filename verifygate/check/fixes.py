@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from verifygate.fix import with_edits, with_fixes
-from verifygate.static.engine import AnalysisResult, analyse
+from verifygate.static.analysis_result import AnalysisResult
+from verifygate.static.engine import analyse
 
 if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection

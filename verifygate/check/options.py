@@ -40,16 +40,19 @@ class CheckOptions(NamedTuple):
     """Whether findings leave the exit code at 0."""
     stdin_filename: str = ""
     """The file whose text is on standard input."""
+    jobs: int = 0
+    """Processes at most; 0 for as many as there are cores, where that pays."""
 
 
 _FLAGS = ("--no-cache", "--timings", "--exit-zero")
 _VALUES = ("--format", "--output", "--config", "--select", "--ignore", "--since", "--fail-on", "--stdin-filename")
+_NUMBERS = ("--jobs",)
 
 
 def plain_options(arguments: Sequence[str]) -> CheckOptions | None:
     """The options behind plain arguments; None for what click is to read, or to refuse."""
     paths: list[str] = []
-    given: dict[str, list[str]] = {name: [] for name in _VALUES}
+    given: dict[str, list[str]] = {name: [] for name in (*_VALUES, *_NUMBERS)}
     formats: list[tuple[str, str]] = []
     flags: set[str] = set()
     words = iter(arguments)
@@ -72,6 +75,8 @@ def plain_options(arguments: Sequence[str]) -> CheckOptions | None:
         outputs = paired(formats)
     except UsageError:
         return None
+    if not all(value.isascii() and value.isdigit() for name in _NUMBERS for value in given[name]):
+        return None
     last = {name: values[-1] if values else "" for name, values in given.items()}
     return CheckOptions(
         tuple(paths),
@@ -85,6 +90,7 @@ def plain_options(arguments: Sequence[str]) -> CheckOptions | None:
         fail_on=last["--fail-on"],
         exit_zero="--exit-zero" in flags,
         stdin_filename=last["--stdin-filename"],
+        jobs=int(last["--jobs"] or 0),
     )
 
 

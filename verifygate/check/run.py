@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
     from verifygate.model import NotAnalysed
     from verifygate.model.check_report import CheckReport
-    from verifygate.static.engine import AnalysisResult
+    from verifygate.static.analysis_result import AnalysisResult
 
 
 def run_check(options: CheckOptions) -> int:
@@ -149,14 +149,17 @@ def _computed(
 ) -> tuple[CheckOutput, Sequence[NotAnalysed]]:
     with timings.part("load the rules"):
         from verifygate.base.records import replace
+        from verifygate.check.kept_parts import KeptParts
         from verifygate.check.report_scope import as_typed, within
-        from verifygate.static.engine import analyse
+        from verifygate.static.engine import Means, analyse
         from verifygate.static.registry import load_rules
 
         load_rules()
         choice = base._replace(select=options.select or base.select, ignore=(*base.ignore, *options.ignore))
     with timings.part("put findings together"):
-        outcome = analyse(asked.sources, choice, with_constructs=False, lets_go=True, timings=timings)
+        about = asked.is_asked if asked.scope is not None else None
+        means = Means(options.jobs, KeptParts() if options.cached else None, timings)
+        outcome = analyse(asked.sources, choice, with_constructs=False, lets_go=True, about=about, means=means)
         whole = report_of(outcome, folder_in_repository(Path.cwd()))
         report = within(whole, asked)
     if old.commit or old.baseline is not None:

@@ -38,6 +38,7 @@ class _InOrder(click.Command):
 @config_option
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache of earlier answers.")
 @click.option("--timings", "timed", is_flag=True, help="Print the CPU time by part and by rule on stderr.")
+@click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes at most [0: by cores, where it pays].")
 @click.pass_context
 def check(
     context: click.Context,
@@ -53,6 +54,7 @@ def check(
     config: Path | None,
     no_cache: bool,
     timed: bool,
+    jobs: int,
 ) -> int:
     """Check sources statically: no configuration, no torch, no code run. PATHS are files and folders (default: .).
 
@@ -74,5 +76,6 @@ def check(
             fail_on=fail_on,
             exit_zero=exit_zero,
             stdin_filename=stdin_filename,
+            jobs=jobs,
         )
     )

@@ -25,7 +25,7 @@ from verifygate.model.check_report import CheckReport
 from verifygate.sources.discovery import is_walked, read_sources
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static.engine import analyse
+from verifygate.static.engine import Means, analyse
 from verifygate.static.syntax.parser import UnparsableError, parse
 
 
@@ -116,7 +116,7 @@ class Project:
         choice = self._settings.choice
 
         def scan(of: Sources, timings: Timings) -> CheckReport:
-            return report_of(analyse(of, choice, with_constructs=False, merged=False, timings=timings))
+            return report_of(analyse(of, choice, with_constructs=False, merged=False, means=Means(timings=timings)))
 
         report = scan(sources, _Interruptible(is_outdated))
         versions = {path: text.version for path, text in own.items()}

@@ -25,7 +25,7 @@ from verifygate.programs.yacs_settings import settings_of_yacs
 from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static.engine import room_for_nesting
+from verifygate.static.part import room_for_nesting
 from verifygate.static.symbols.program import Function, Module
 
 MOST_FOUND = 5

@@ -42,6 +42,13 @@ class Sources:
         """Whether to save memory at the cost of time."""
         return sum(file.size for file in self.files) >= LARGE_BYTES
 
+    @property
+    def paths(self) -> Iterator[str]:
+        """The paths of all files and links, and of what could not be opened."""
+        yield from self._by_path
+        yield from (link.path for link in self.links)
+        yield from (path for path, _ in self.unreadable)
+
     def get(self, path: str) -> SourceFile | None:
         return self._by_path.get(path)
 

@@ -28,10 +28,10 @@ class StaticStage:
     name = "static"
 
     def run(self, context: StageContext) -> StageResult:
-        from verifygate.static.engine import analyse  # the parser and the rules load only when they are needed
+        from verifygate.static.engine import Means, analyse  # the parser and the rules load only when they are needed
 
         context.progress(f"reading {len(context.sources)} files")
-        outcome = analyse(context.sources, context.settings.static)
+        outcome = analyse(context.sources, context.settings.static, means=Means(jobs=0))
         blocking = set(context.settings.verdict.block)
         analysed = _analysed_check(outcome.not_analysed, outcome.files_checked)
         of_rules = (

@@ -21,7 +21,8 @@ from verifygate.config.version_pins import TORCH, of_frameworks
 from verifygate.model.finding import Finding
 from verifygate.model.sweep_report import Answer, Row, SweptFinding
 from verifygate.sources.tree import Sources
-from verifygate.static.engine import AnalysisResult, analyse
+from verifygate.static.analysis_result import AnalysisResult
+from verifygate.static.engine import analyse
 from verifygate.static.registry import load_rules
 from verifygate.sweep.reading import identify, read
 from verifygate.sweep.units import Unit

@@ -17,6 +17,7 @@ from verifygate.configured_precision.setting import (
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
 from verifygate.static.analysis import Analysis
+from verifygate.static.analysis_result import contract_row
 from verifygate.static.contract.byte_facts import ByteFacts
 from verifygate.static.contract.calls import call_facts, of_evaluation
 from verifygate.static.contract.checkpoints import checkpoint_facts
@@ -41,8 +42,11 @@ _DRIVERS = {
 _NOT_NAMED = "no code names this file"
 
 
-def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContract:
-    """The contract of the sources; without rows where nothing in them trains with torch."""
+def precision_contract(analysis: Analysis, scanned: ByteFacts, *, among_amp: bool = False) -> PrecisionContract:
+    """The contract of the sources; without rows where nothing in them trains with torch.
+
+    `among_amp`: they are a part of a project that does AMP elsewhere.
+    """
     reach = TrainingReach(analysis, scanned.training, scanned.evaluating, scanned.evaluating_only)
     facts = [*call_facts(analysis, reach), *own_facts(analysis, scanned, reach), *loss_facts(analysis, reach)]
     facts += tf32_facts(analysis)
@@ -51,7 +55,7 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContr
     ]
     facts = list(_outside_windows(facts, analysis))
     facts = [each for each in facts if not _is_filled(each, analysis.configuration.settings)]
-    facts += _undriven(facts, scanned, analysis)
+    facts += _undriven(facts, scanned, analysis, among_amp=among_amp)
     if not any(each.aspect is Aspect.DRIVER and each.value for each in facts):
         return PrecisionContract()
     for each in analysis.configuration.unread:
@@ -62,15 +66,20 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts) -> PrecisionContr
     return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in Aspect))
 
 
-def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis) -> Iterator[Fact]:
-    """The plain training in programs of which no file names a driver, nor a configuration that one reads."""
+def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis, *, among_amp: bool) -> Iterator[Fact]:
+    """The plain training in programs of which no file names a driver, nor a configuration that one reads.
+
+    Where others in the project are driven, it has to step: it may be a tool of theirs. What a file that cannot be
+    parsed does is not known.
+    """
     drivers = {each.path for each in facts if each.aspect is Aspect.DRIVER and each.value}
     settings = [each for each in analysis.configuration.settings if each.framework != OWN]
     drivers |= {program for each in settings if each.aspect in ("precision", "driver") for program in each.programs}
     graph = analysis.import_graph
     for each in scanned.plain_training:
         program = graph.together(each.path)
-        if drivers.isdisjoint(program) and (not drivers or not scanned.stepping.isdisjoint(program)):
+        steps = not scanned.stepping.isdisjoint(program) or not (drivers or among_amp)
+        if steps and drivers.isdisjoint(program) and analysis.program.failures.keys().isdisjoint(program):
             yield each
 
 
@@ -148,21 +157,13 @@ def _is_filled(fact: Fact, settings: Iterable[Setting]) -> bool:
 
 def _row(aspect: Aspect, facts: list[Fact]) -> ContractRow:
     ours = [each for each in facts if each.aspect is aspect]
-    declared = {
-        (each.value, each.path, each.line): Declaration(
+    declared = (
+        Declaration(
             value=each.value, path=each.path, line=each.line, said_by=each.said_by, note=each.note,
             condition=each.condition, judged_by=each.judged_by,
         )
         for each in ours if each.value
-    }  # fmt: skip
-    gaps = {NotFollowed(path=each.path, line=each.line, reason=each.gap) for each in ours if each.gap}
-    return ContractRow(
-        aspect=aspect,
-        standing=("declared in part" if gaps else "declared") if declared else "not followed",
-        declared=tuple(sorted(declared.values(), key=_order)),
-        not_followed=tuple(sorted(gaps, key=lambda each: (each.path, each.line, each.reason))),
+    )  # fmt: skip
+    return contract_row(
+        aspect, declared, (NotFollowed(path=each.path, line=each.line, reason=each.gap) for each in ours if each.gap)
     )
-
-
-def _order(each: Declaration) -> tuple[str, str, int, str]:
-    return each.said_by, each.path, each.line, each.value

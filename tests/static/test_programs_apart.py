@@ -1,0 +1,250 @@
+"""Large trees in parts: what is apart, and that no answer depends on the parts, the processes or what was kept."""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from verifygate.base.cpu_time import Timings
+from verifygate.check import answer_cache
+from verifygate.check.kept_parts import _SHELF, KeptParts
+from verifygate.cli import main
+from verifygate.config.rule_selection import RuleSelection
+from verifygate.model import Finding, NotFollowed
+from verifygate.sources import tree
+from verifygate.sources.discovery import read_sources
+from verifygate.sources.tree import Sources
+from verifygate.static import engine
+from verifygate.static.analysis_result import AnalysisResult
+from verifygate.static.engine import Means, analyse
+from verifygate.static.part import Task
+from verifygate.static.programs_apart import parts_of
+
+CASES = Path(__file__).parent / "cases"
+TRAINS = """\
+import torch
+
+
+def main(model, optimizer, batches, scaler=torch.amp.GradScaler("cuda")):
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(batch)
+        scaler.scale(loss).backward()
+        optimizer.{step}()
+        scaler.update()
+"""
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every tree is a large one."""
+    monkeypatch.setattr(tree, "LARGE_BYTES", 1)
+
+
+def made(root: Path, **files: str) -> Sources:
+    """Sources of files whose names have `__` for the slash."""
+    for name, text in files.items():
+        path = root / (name.replace("__", "/") + ".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return read_sources(root, ["."])
+
+
+def apart(sources: Sources) -> list[list[str]]:
+    return [[file.path for file in part] for part in parts_of(sources)]
+
+
+def test_what_nothing_connects_is_apart(tmp_path: Path):
+    """By an import, in either direction; and files in one folder, which may be programs of one person."""
+    sources = made(
+        tmp_path,
+        a__train="from shared import model",
+        a__test="",
+        shared__model="",
+        b__train="import torch",
+        c__x="import json",
+    )
+    assert apart(sources) == [["a/test.py", "a/train.py", "shared/model.py"], ["b/train.py"], ["c/x.py"]]
+
+
+def test_a_package_is_one_part(tmp_path: Path):
+    """Python runs `__init__.py` of each package around a module, whether anything there names the module or not."""
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/__init__.py").write_text("")
+    (tmp_path / "p/inner").mkdir()
+    (tmp_path / "p/inner/__init__.py").write_text("")
+    assert apart(made(tmp_path, p__inner__deep="", q__other="")) == [
+        ["p/__init__.py", "p/inner/__init__.py", "p/inner/deep.py"],
+        ["q/other.py"],
+    ]
+
+
+def test_what_loads_modules_by_name_is_one_part_with_all_below_it(tmp_path: Path):
+    """A registry imports what its configuration names."""
+    sources = made(
+        tmp_path,
+        a__main="import importlib\nimportlib.import_module(name)\n",
+        a__plugins__one="",
+        a__plugins__deep__two="",
+        b__plugins__three="",
+    )
+    assert apart(sources) == [["a/main.py", "a/plugins/deep/two.py", "a/plugins/one.py"], ["b/plugins/three.py"]]
+
+
+def test_a_link_connects_those_who_use_it(tmp_path: Path):
+    """The file that it leads to runs with what imports the link."""
+    made(tmp_path, a__model="import torch", b__train="from model import net", c__train="")
+    (tmp_path / "b/model.py").symlink_to("../a/model.py")
+    once = engine.one_of_each(read_sources(tmp_path, ["."]))
+    assert apart(once) == [["a/model.py", "b/train.py"], ["c/train.py"]]
+
+
+def test_a_configuration_goes_to_the_part_around_it(tmp_path: Path):
+    """And to every part where none is nearer than another."""
+    made(tmp_path, a__train="import torch", b__train="import torch")
+    (tmp_path / "a/conf").mkdir()
+    for place in ("a/conf/ds.json", "b/ds.json", "top.json"):
+        (tmp_path / place).write_text("{}")
+    parts = parts_of(read_sources(tmp_path, ["."]))
+    assert [[each.path for each in part.configuration] for part in parts] == [
+        ["a/conf/ds.json", "top.json"],
+        ["b/ds.json", "top.json"],
+    ]
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """A tree of programs: the cases of several files, each in a folder of its own."""
+    for number, case in enumerate(sorted(CASES.glob("*/bad_*/"))):
+        if number % 4 == 0:
+            shutil.copytree(case, tmp_path / "tree" / f"{case.parent.name}_{case.name}")
+    return tmp_path / "tree"
+
+
+def told(findings: tuple[Finding, ...], below: str = "") -> set[tuple[str, ...]]:
+    return {(each.rule, f"{below}{each.path}", str(each.line), str(each.certainty), each.message) for each in findings}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("large")
+def test_a_program_is_told_the_same_alone_and_among_others(many: Path):
+    """What the tree around a program holds changes nothing of what is said of it."""
+    alone: set[tuple[str, ...]] = set()
+    for folder in sorted(many.iterdir()):
+        alone |= told(analyse(read_sources(folder, ["."]), RuleSelection()).findings, f"{folder.name}/")
+    among = told(analyse(read_sources(many, ["."]), RuleSelection()).findings)
+    assert len(among) > 30
+    assert among == alone
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("large")
+def test_processes_change_nothing(many: Path):
+    """One process, several, or none beside this one: the same result, with the constructs and the contract."""
+    results = [
+        analyse(read_sources(many, ["."]), RuleSelection(), means=Means(jobs, None, Timings()))
+        for jobs in (None, 1, 2, 0)
+    ]
+    assert results[0].constructs
+    assert results[0].contract.rows
+    assert all(each == results[0] for each in results)
+
+
+@pytest.mark.usefixtures("large")
+def test_a_changed_file_makes_its_own_part_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The other parts are recalled; the answer is that of an analysis that keeps nothing."""
+    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    root = tmp_path / "tree"
+    made(root, a__train=TRAINS.format(step="step"), b__train=TRAINS.format(step="zero_grad"), c__other="")
+    seen: list[str] = []
+
+    def watched(part: Sources, task: Task, timings: Timings) -> AnalysisResult:
+        seen.append(next(iter(part.paths)))
+        return original(part, task, timings)
+
+    original = engine.analyse_part
+    monkeypatch.setattr(engine, "analyse_part", watched)
+
+    def asked(kept: KeptParts | None) -> AnalysisResult:
+        seen.clear()
+        return analyse(read_sources(root, ["."]), RuleSelection(), means=Means(kept=kept))
+
+    first = asked(KeptParts())
+    assert seen == ["a/train.py", "b/train.py", "c/other.py"]
+    assert asked(KeptParts()) == first
+    assert seen == []
+    (root / "b/train.py").write_text(TRAINS.format(step="step"))
+    changed = asked(KeptParts())
+    assert seen == ["b/train.py"]
+    assert changed == asked(None)
+    assert len(changed.findings) > len(first.findings)
+
+
+class Harm:
+    """What a file that claims to be a result might hold."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, ("harmed",)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Harm(), ("a tuple",), NotFollowed(path="a", line=1, reason="b")],
+    ids=["a call", "no result", "another record"],
+)
+def test_what_is_no_result_is_not_recalled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: object):
+    """Whatever lies in the folder: nothing of it runs, and the part is analysed."""
+    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    part, task = made(tmp_path / "tree", a="import torch"), Task(RuleSelection())
+    text = base64.b64encode(pickle.dumps(value)).decode()
+    kept = KeptParts()
+    answer_cache.keep(kept.key(part, task), answer_cache.CheckOutput((text,), 0), _SHELF)
+    assert answer_cache.recall(kept.key(part, task), _SHELF) is not None
+    assert kept.recall(part, task) is None
+    assert not (tmp_path / "harmed").exists()
+
+
+@pytest.mark.usefixtures("large")
+def test_a_file_that_cannot_be_analysed_is_told_from_its_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """With exit code 2, each time: such a part is not kept."""
+    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    root = tmp_path / "tree"
+    starts = "if __name__ == '__main__':\n    main(*make(:\n"
+    made(root, a__train=TRAINS.format(step="step"), b__train=TRAINS.format(step="step") + starts)
+    for _ in range(2):
+        assert main(["check", str(root)]) == 2
+        shown = capsys.readouterr()
+        assert "b/train.py: line 12" in shown.err
+        assert "a/train.py:9" in shown.out
+        assert "nobody" not in shown.out
+
+
+@pytest.mark.usefixtures("large")
+def test_who_names_a_file_waits_for_its_part_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """Before a commit, in a tree of a thousand programs."""
+    made(tmp_path, a__train=TRAINS.format(step="step"), b__train=TRAINS.format(step="step"))
+    (tmp_path / "pyproject.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    asked: list[str] = []
+    original = engine.together
+
+    def watched(results: Sequence[AnalysisResult]) -> AnalysisResult:
+        asked.extend(each.path for result in results for each in result.findings)
+        return original(results)
+
+    monkeypatch.setattr(engine, "together", watched)
+    assert main(["check", "--no-cache", "--jobs", "1", "b/train.py"]) == 1
+    shown = capsys.readouterr().out
+    assert "b/train.py:9" in shown
+    assert set(asked) == {"b/train.py"}

@@ -1,0 +1,430 @@
+"""Run the rules over files that may run together: pick, analyse, match, suppress, and account for every file."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from verifygate.base.cpu_time import OFF, Timings
+from verifygate.base.errors import UsageError
+from verifygate.base.garbage import collection_paused
+from verifygate.base.records import record, replace
+from verifygate.config.rule_selection import RuleSelection, ignoring_pattern
+from verifygate.configured_precision.setting import Setting
+from verifygate.model import (
+    Certainty,
+    Finding,
+    NotAnalysed,
+    PathStep,
+    Place,
+    Suppression,
+    Witness,
+)
+from verifygate.model.fingerprint import Fingerprints, fingerprint
+from verifygate.protocol import Violation
+from verifygate.rule_codes import SecurityRisk, SuppressionProblem
+from verifygate.sources import suppressions
+from verifygate.sources.file import SourceUnreadableError
+from verifygate.sources.notebook import NotebookFile
+from verifygate.sources.tree import Sources
+from verifygate.static.analysis import Analysis
+from verifygate.static.analysis_result import AnalysisResult, each_once
+from verifygate.static.causes import agreeing, one_per_cause
+from verifygate.static.contract.build import precision_contract
+from verifygate.static.contract.byte_facts import byte_facts
+from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
+from verifygate.static.inventory import constructs
+from verifygate.static.prefilter import Prefilter
+from verifygate.static.registry import chosen, load_rules, too_new
+from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match
+from verifygate.static.symbols.location import Location
+from verifygate.static.symbols.program import Program
+from verifygate.static.syntax.evaluated_text import text_that_is_run
+from verifygate.static.syntax.parser import BrokenError, UnparsableError
+
+if TYPE_CHECKING:
+    from verifygate.config.settings import StaticSettings
+
+Matches = list[tuple[LoadedRule, Match | ConfigurationMatch]]
+
+SYNTAX_CHECK_BYTES = 1024 * 1024
+"""What rules do not look at is still parsed, to tell broken files, as long as all these files are below this."""
+
+RECURSION_LIMIT = 30_000
+ODD_LETTERS = "names of AMP are written in letters that Python reads as plain ones: write them plainly"
+
+
+@record
+class Task:
+    """What is asked about some sources, whichever part of them is looked at."""
+
+    settings: StaticSettings | RuleSelection
+    with_constructs: bool = True
+    lets_go: bool = False
+    """Of the text of the sources, only what is looked at is held."""
+    merged: bool = True
+    """One finding for each cause; otherwise each location is a finding of its own."""
+    known_as: Mapping[str, str] = MappingProxyType({})
+    """Files that were renamed later -> the path under which their findings have their fingerprints."""
+    parses_the_rest: bool = True
+    """Parse what rules do not look at, to tell broken files, as long as all these files are small."""
+    among_amp: bool = False
+    """Whether files outside of the part mention AMP."""
+
+    def rules(self) -> tuple[dict[str, LoadedRule], dict[str, LoadedRule]]:
+        """The rules that are asked for, and those among them that can run. Raises UsageError where none can."""
+        asked = chosen(self.settings.select, self.settings.ignore)
+        version = self.settings.torch_version
+        loaded = {code: each for code, each in asked.items() if not too_new(each, version)}
+        if not loaded:
+            raise UsageError(
+                f"no rule is left to run: {', '.join(asked)} needs a newer torch than {version}",
+                remedy="widen what is selected, or raise `torch_version` in [static]",
+            )
+        return asked, loaded
+
+
+def analyse_part(sources: Sources, task: Task, timings: Timings = OFF) -> AnalysisResult:
+    """Analyse files that may run together. A rule that crashes is not caught: a gate that lost a rule must not pass.
+
+    Raises UsageError where a file that was let go of has changed when it is asked for.
+    """
+    asked, loaded = task.rules()
+    with warnings.catch_warnings(), room_for_nesting(), collection_paused():
+        warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
+        with timings.part("pick files"):
+            picker = Prefilter(sources, load_rules().values())
+        analysis = _analysis(picker, sources, timings, task.settings.framework_versions)
+        written = [each for file in sources for each in suppressions.directives(file, tuple(load_rules()))]
+        with timings.part("precision contract"):
+            scanned = byte_facts(sources)
+        if task.lets_go:
+            analysis.configuration.settings  # noqa: B018 - read now, while the text of the sources is held
+            with timings.part("let go of what rules do not look at"):
+                analysis.program.let_go()
+        matches = _matches(loaded, analysis, timings)
+        causes: dict[str, Hashable] = {}
+        found = sorted(_findings(matches, sources, causes, task.known_as), key=lambda finding: finding.order)
+        kept, silenced, idle, problems = _suppress(found, written, set(loaded))
+        kept, switched_off = _switch_off(kept, task.settings)
+        silenced += switched_off
+        kept = _once(kept, sources)
+        kept = agreeing(kept, causes)
+        if task.merged:
+            kept = one_per_cause(kept, causes, sources)
+        with timings.part("precision contract"):
+            contract = precision_contract(analysis, scanned, among_amp=task.among_amp)
+        with timings.part("parse what rules do not look at"):
+            lost = tuple(_not_analysed(sources, analysis, task))
+        return AnalysisResult(
+            files_checked=_checked(sources, {each.path for each in lost}),
+            findings=tuple(sorted([*kept, *problems], key=lambda finding: finding.order)),
+            suppressions=tuple(silenced),
+            idle_suppressions=tuple(idle),
+            not_analysed=lost,
+            not_followed=each_once([*analysis.not_followed, *contract.not_judged]),
+            constructs=constructs(analysis) if task.with_constructs else (),
+            contract=contract,
+            rules=tuple(loaded),
+            idle=tuple(code for code in loaded if code in picker.idle),
+            too_new=tuple(code for code in asked if code not in loaded),
+        )
+
+
+def _checked(sources: Sources, lost: set[str]) -> int:
+    """How many files were analysed, each link to one among them."""
+    return sum(path not in lost for path in (*(file.path for file in sources), *(link.twin for link in sources.links)))
+
+
+def _analysis(
+    picker: Prefilter, sources: Sources, timings: Timings, versions: Mapping[str, str] = MappingProxyType({})
+) -> Analysis:
+    """An analysis of AMP code and, where that matters, of what stands beside it.
+
+    Both are picked by all rules: a selection must not change what one finds.
+    """
+    with timings.part("pick files"):
+        program = Program(sources, picker.named(), timings)
+        analysis = Analysis(program, timings, versions)
+        beside = picker.beside(lambda rule: rule.looks_beside is None or rule.looks_beside(analysis))
+        if not program.look_at(beside):
+            return analysis
+        analysis.evaluator.forget()
+        return Analysis(program, timings, versions)
+
+
+def _matches(loaded: dict[str, LoadedRule], analysis: Analysis, timings: Timings) -> Matches:
+    """What each rule finds, but for what a test expects to be wrong."""
+    matches: Matches = []
+    for code, rule in loaded.items():
+        with timings.part(f"{code} {rule.rule.name}"):
+            found_by = (match for match in rule.check(analysis) if not _is_expected(match, analysis))
+            matches += [(rule, _at_most_likely(match, analysis)) for match in found_by]
+    return matches
+
+
+def _is_expected(match: Match | ConfigurationMatch, analysis: Analysis) -> bool:
+    """Whether a test expects it: none expects anything of a file that is no source."""
+    return isinstance(match, Match) and expected(match.place, analysis.enclosing)
+
+
+def _at_most_likely(match: Match | ConfigurationMatch, analysis: Analysis) -> Match | ConfigurationMatch:
+    """The match, and likely where it, or a step that leads to it, stands behind a switch that is never on."""
+    places = (each for each in (match.place, *(place for place, _ in match.steps)) if isinstance(each, Location))
+    if match.certain and any(map(analysis.dead_switches.rule_out, places)):
+        return replace(match, certain=False)
+    return match
+
+
+@contextmanager
+def room_for_nesting() -> Iterator[None]:
+    """Let recursion go as deep as the deepest file that is analysed at all needs, through every function inlined."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _once(found: list[Finding], sources: Sources) -> list[Finding]:
+    """Without what a link to a file repeats of that file; what only stands where the link lies remains."""
+    there = {(each.path, each.rule, each.line, each.column) for each in found}
+    return [
+        each
+        for each in found
+        if (file := sources.get(each.path)) is None or (file.twin, each.rule, each.line, each.column) not in there
+    ]
+
+
+def _switch_off(
+    found: list[Finding], settings: StaticSettings | RuleSelection
+) -> tuple[list[Finding], list[Suppression]]:
+    """Findings that stay, and those that `per_file_ignores` takes away: these are listed like any suppression."""
+    kept: list[Finding] = []
+    silenced: list[Suppression] = []
+    for finding in found:
+        pattern = ignoring_pattern(finding.path, finding.rule, finding.name, settings.per_file_ignores)
+        if pattern is None:
+            kept.append(finding)
+            continue
+        silenced.append(
+            Suppression(
+                path=finding.path,
+                line=finding.line,
+                rule=finding.rule,
+                reason=f"per_file_ignores in the configuration: {pattern}",
+                finding=f"{finding.path}:{finding.line} {finding.message}",
+            )
+        )
+    return kept, silenced
+
+
+def _findings(
+    matches: Matches, sources: Sources, causes: dict[str, Hashable], known_as: Mapping[str, str]
+) -> Iterable[Finding]:
+    """A finding for each match. What causes several is noted under the fingerprint of each of them."""
+    fingerprints = Fingerprints()
+    for loaded, match in matches:
+        rule, place = loaded.rule, match.place
+        path, symbol, text = place.path, "", ""
+        if isinstance(place, Location):
+            symbol = place.function.written_in.symbol
+            text = " ".join(ast.unparse(place.node).split()) if isinstance(place.node, ast.expr | ast.stmt) else ""
+        else:
+            text = place.key
+        identity = fingerprints.next(rule.code, known_as.get(path, path), symbol, text)
+        if match.cause is not None:
+            causes[identity] = match.cause
+        file = sources.get(path)
+        yield Finding(
+            rule=rule.code,
+            name=rule.name,
+            path=path,
+            line=place.line,
+            column=_column(sources, place),
+            end_line=place.end_line,
+            severity=match.severity or rule.severity,
+            certainty=Certainty.CERTAIN if match.certain else Certainty.LIKELY,
+            message=f"{file.place(place.line)}: {match.message}" if isinstance(file, NotebookFile) else match.message,
+            fingerprint=identity,
+            remedy=match.remedy or rule.remedy,
+            steps=tuple(
+                PathStep(path=step.path, line=step.line, text=f"{label}: {sources.line(step.path, step.line)}")
+                for step, label in match.steps
+            ),
+            details=match.details,
+            places=tuple(
+                Place(path=each.path, line=each.line, end_line=each.end_line, text=sources.line(each.path, each.line))
+                for each in match.places
+            ),
+            beside_amp=file is not None and not file.mentions_amp,
+            snippet=sources.line(path, place.line),
+            symbol=symbol,
+            witnesses=(rule.witnesses[0],),
+        )
+
+
+def _column(sources: Sources, place: Location | Setting) -> int:
+    """The column in characters, as editors and SARIF count them: syntax trees count bytes of UTF-8."""
+    file = sources.get(place.path)
+    lines = file.lines if file is not None else []
+    if not place.line <= len(lines):
+        return place.column
+    return len(lines[place.line - 1].encode()[: place.column - 1].decode("utf-8", "replace")) + 1
+
+
+def _suppress(
+    found: list[Finding], written: Iterable[suppressions.Directive], active: set[str]
+) -> tuple[list[Finding], list[Suppression], list[Suppression], list[Finding]]:
+    """Findings that stay, comments that silence one, comments that may silence a run's, and what is wrong with them."""
+    names = {loaded.rule.name: code for code, loaded in load_rules().items()}
+    there: dict[tuple[str, str], list[Finding]] = {}
+    for finding in found:
+        there.setdefault((finding.path, finding.rule), []).append(finding)
+    gone: set[str] = set()
+    silenced, idle = [], []
+    problems: list[Finding] = []
+    for directive in written:
+        code = names.get(directive.rule, directive.rule.upper())
+        if directive.foreign and code not in load_rules():
+            continue
+        if problem := _problem(directive, code):
+            problems.append(problem)
+            continue
+        if code not in load_rules():
+            continue  # the security stage's to judge
+        open_yet = (each for each in there.get((directive.path, code), ()) if each.fingerprint not in gone)
+        hit = [each for each in open_yet if _covers(directive, each)]
+        gone.update(each.fingerprint for each in hit)
+        silenced += [
+            Suppression(
+                path=directive.path,
+                line=directive.comment_line,
+                rule=code,
+                reason=directive.reason or "(none: noqa)",
+                finding=f"{each.path}:{each.line} {each.message}",
+            )
+            for each in hit
+        ]
+        if hit:
+            continue
+        if _seen_in_runs(code):
+            reason = directive.reason or "(none: noqa)"
+            idle.append(Suppression(
+                path=directive.path, line=directive.comment_line, rule=code, reason=reason, finding="",
+                covers=directive.line,
+            ))  # fmt: skip
+        elif code in active and not directive.foreign:
+            problems.append(
+                _complaint(
+                    directive, SuppressionProblem.UNUSED_SUPPRESSION, f"nothing here breaks {code}: remove the comment"
+                )
+            )
+    kept = [each for each in found if each.fingerprint not in gone]
+    return kept, silenced, idle, _told_apart(problem for problem in problems if problem.rule in active)
+
+
+def _told_apart(problems: Iterable[Finding]) -> list[Finding]:
+    """Each with a fingerprint of its own: who accepts one comment has not accepted the next one that reads like it."""
+    seen: Counter[str] = Counter()
+    found = []
+    for each in problems:
+        count = seen[each.fingerprint]
+        seen[each.fingerprint] += 1
+        found.append(replace(each, fingerprint=fingerprint(each.fingerprint, str(count))) if count else each)
+    return found
+
+
+def _seen_in_runs(code: str) -> bool:
+    """Whether a run can have a finding of this rule that the source does not show.
+
+    Of a deprecated API a run shows torch's own warning, at a location where the source shows it as well.
+    """
+    return Witness.RUN in load_rules()[code].rule.witnesses and code != Violation.DEPRECATED_AMP_API
+
+
+def _covers(directive: suppressions.Directive, finding: Finding) -> bool:
+    inside = finding.line <= directive.line <= finding.end_line
+    return inside or directive.line <= finding.line <= directive.last
+
+
+def _problem(directive: suppressions.Directive, code: str) -> Finding | None:
+    """Why a suppression is refused, if it is: it must name a rule, a known one, and a reason."""
+    if not directive.rule:
+        return _complaint(
+            directive,
+            SuppressionProblem.INVALID_SUPPRESSION,
+            "a suppression names its rule: `# verifygate: ignore[AMP201] reason`",
+        )
+    if code not in load_rules() and code not in tuple(SecurityRisk):
+        return _complaint(directive, SuppressionProblem.INVALID_SUPPRESSION, f"there is no rule `{directive.rule}`")
+    if not directive.reason and not directive.foreign:
+        return _complaint(
+            directive,
+            SuppressionProblem.INVALID_SUPPRESSION,
+            f"a suppression of {code} says why: add the reason behind the bracket",
+        )
+    return None
+
+
+def _complaint(directive: suppressions.Directive, code: str, message: str) -> Finding:
+    rule = load_rules()[code].rule
+    return Finding(
+        rule=code,
+        name=rule.name,
+        path=directive.path,
+        line=directive.comment_line,
+        column=1,
+        end_line=directive.comment_line,
+        severity=rule.severity,
+        certainty=Certainty.CERTAIN,
+        message=message,
+        remedy=rule.remedy,
+        fingerprint=fingerprint(code, directive.path, directive.rule, directive.reason),
+    )
+
+
+def _not_analysed(sources: Sources, analysis: Analysis, task: Task) -> Iterable[NotAnalysed]:
+    """Every file that is no readable Python: none of them is ever silently clean."""
+    reasons = dict(sources.unreadable) | {path: str(error) for path, error in analysis.program.failures.items()}
+    broken = {path for path, error in analysis.program.failures.items() if isinstance(error, BrokenError)}
+    rest = [file for file in sources if analysis.program.picked.get(file.path, ()) is not None]
+    small = task.parses_the_rest and sum(file.size for file in rest) <= SYNTAX_CHECK_BYTES
+    for file in rest:
+        try:
+            if small:
+                analysis.program.parse_the_rest(file)
+            elif not file.is_plain:
+                file.text  # noqa: B018 - it tells why it is no text
+        except (UnparsableError, SourceUnreadableError) as error:
+            reasons.setdefault(file.path, str(error))
+            broken |= {file.path} if isinstance(error, BrokenError) else set()
+    readable = [file for file in sources if file.path not in reasons]
+    running = [file for file in readable if not file.is_test and (file.mentions_amp or file.runs_encoded)]
+    hidden = {file.path: reason for file in running if (reason := text_that_is_run(file))}
+    hidden |= {file.path: ODD_LETTERS for file in readable if file.hides_amp}
+    reasons |= hidden
+    others = bool(broken) and (task.among_amp or any(file.mentions_amp for file in sources if file.path not in reasons))
+    for path, reason in sorted(reasons.items()):
+        found = sources.get(path)
+        yield NotAnalysed(
+            path=path,
+            reason=reason,
+            mentions_amp=found is None or found.mentions_amp or path in hidden,
+            is_scratch=others and path in broken and _is_scratch(path, analysis.program),
+        )
+
+
+def _is_scratch(path: str, program: Program) -> bool:
+    """Whether no file imports this one, and neither a person nor pytest starts it."""
+    file = program.sources.get(path)
+    if file is None or file.is_script or file.is_test or path.endswith("__init__.py"):
+        return False
+    return not program.import_graph.is_imported(path)
