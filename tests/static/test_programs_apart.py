@@ -6,12 +6,14 @@ import base64
 import os
 import pickle
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from verifygate.base.cpu_time import Timings
+from verifygate.change.base_findings import BaseFindings
 from verifygate.check import answer_cache
 from verifygate.check.kept_parts import _SHELF, KeptParts
 from verifygate.cli import main
@@ -54,6 +56,11 @@ def made(root: Path, **files: str) -> Sources:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return read_sources(root, ["."])
+
+
+def commit_all(root: Path) -> None:
+    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
 
 
 def apart(sources: Sources) -> list[list[str]]:
@@ -184,6 +191,30 @@ def test_a_changed_file_makes_its_own_part_anew(tmp_path: Path, monkeypatch: pyt
     assert seen == ["b/train.py"]
     assert changed == asked(None)
     assert len(changed.findings) > len(first.findings)
+
+
+@pytest.mark.usefixtures("large")
+def test_the_base_of_a_change_is_worked_out_where_it_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its other parts are those of today."""
+    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    root = tmp_path / "tree"
+    made(root, a__train=TRAINS.format(step="step"), b__train=TRAINS.format(step="step"))
+    commit_all(root)
+    (root / "b/train.py").write_text(TRAINS.format(step="zero_grad"))
+    seen: list[str] = []
+    original = engine.analyse_part
+
+    def watched(part: Sources, task: Task, timings: Timings) -> AnalysisResult:
+        seen.append(f"{next(iter(part.paths))} {task.known_as}")
+        return original(part, task, timings)
+
+    monkeypatch.setattr(engine, "analyse_part", watched)
+    monkeypatch.setattr(engine, "can_fork", lambda: False)
+    analyse(read_sources(root, ["."]), RuleSelection(), with_constructs=False, means=Means(kept=KeptParts()))
+    assert len(seen) == 2
+    base = BaseFindings.at(root, "HEAD", lambda _: True, RuleSelection(), KeptParts())
+    assert {each.path for each in base.analysed.findings} == {"a/train.py", "b/train.py"}
+    assert [each.partition(" ")[0] for each in seen[2:]] == ["b/train.py"]
 
 
 class Harm:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
     from verifygate.config.settings import StaticSettings
     from verifygate.static.analysis_result import AnalysisResult
+    from verifygate.static.engine import Kept
 
 
 @record
@@ -31,15 +32,24 @@ class BaseFindings:
 
     @classmethod
     def at(
-        cls, root: Path, commit: str, is_audited: Callable[[str], bool], selection: StaticSettings | RuleSelection
+        cls,
+        root: Path,
+        commit: str,
+        is_audited: Callable[[str], bool],
+        selection: StaticSettings | RuleSelection,
+        kept: Kept | None = None,
     ) -> BaseFindings:
-        """Read and analyse those files of a commit. Raises UsageError as the analysis of today's files does."""
-        from verifygate.static.engine import analyse
+        """Read and analyse those files of a commit. Raises UsageError as the analysis of today's files does.
+
+        `kept` are results of parts that are known, of today's files or of earlier ones.
+        """
+        from verifygate.static.engine import Means, analyse
 
         files = [each for each in git.files_at(root, commit, AUDITED) if is_audited(each.path)]
         beside = [each for each in git.configuration_at(root, commit) if is_audited(each.path)]
         sources, renamed = Sources(files, configuration=beside), git.renames(root, commit)
-        return cls(commit, sources, renamed, analyse(sources, selection, known_as=renamed))
+        found = analyse(sources, selection, with_constructs=False, known_as=renamed, means=Means(0, kept))
+        return cls(commit, sources, renamed, found)
 
     @property
     def fingerprints(self) -> frozenset[str]:

@@ -62,5 +62,6 @@ class _Results(pickle.Unpickler):
 
 def _question(part: Sources, task: Task) -> Iterator[str]:
     yield "part"
-    yield repr(replace(task, lets_go=False))  # the answer does not depend on it
+    yield repr(replace(task, lets_go=False, known_as={}))  # the answer does not depend on what is let go of
+    yield from sorted(map(repr, task.known_as.items()))
     yield from (f"{link.path}\0{link.twin}" for link in part.links)

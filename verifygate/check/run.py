@@ -158,7 +158,8 @@ def _computed(
         choice = base._replace(select=options.select or base.select, ignore=(*base.ignore, *options.ignore))
     with timings.part("put findings together"):
         about = asked.is_asked if asked.scope is not None else None
-        means = Means(options.jobs, KeptParts() if options.cached else None, timings)
+        kept = KeptParts() if options.cached else None
+        means = Means(options.jobs, kept, timings)
         outcome = analyse(asked.sources, choice, with_constructs=False, lets_go=True, about=about, means=means)
         whole = report_of(outcome, folder_in_repository(Path.cwd()))
         report = within(whole, asked)
@@ -166,7 +167,7 @@ def _computed(
         from verifygate.check.set_aside import apart
 
         with timings.part("set aside what is old"):
-            new, before, baselined = apart(report.findings, asked, old, choice)
+            new, before, baselined = apart(report.findings, asked, old, choice, kept)
             report = replace(report, findings=tuple(new), stood_before=before, in_baseline=baselined)
     if any(FORMATS[each.format].shows_fixes for each in options.outputs):
         with timings.part("see what can be fixed"):  # building fixes costs more than finding faults

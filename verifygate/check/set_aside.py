@@ -11,6 +11,7 @@ from verifygate.model.finding import Finding
 if TYPE_CHECKING:
     from verifygate.check.project import Asked
     from verifygate.config.rule_selection import RuleSelection
+    from verifygate.static.engine import Kept
 
 
 class Old(NamedTuple):
@@ -51,12 +52,14 @@ def known_old(since: str, baseline: str, root: Path) -> Old:
     return Old(commit, renamed, data, baseline)
 
 
-def apart(findings: Iterable[Finding], asked: Asked, old: Old, choice: RuleSelection) -> tuple[list[Finding], int, int]:
+def apart(
+    findings: Iterable[Finding], asked: Asked, old: Old, choice: RuleSelection, kept: Kept | None = None
+) -> tuple[list[Finding], int, int]:
     """The findings that are new, the number of those that stood before, and of those in the baseline."""
     found = list(findings)
     before = baselined = 0
     if old.commit:
-        found, before = _without(found, lambda each: _stood(each, asked, old.commit, choice))
+        found, before = _without(found, lambda each: _stood(each, asked, old.commit, choice, kept))
     if old.baseline is not None:
         from verifygate.baseline_file import entries_of, held, parse
 
@@ -65,10 +68,12 @@ def apart(findings: Iterable[Finding], asked: Asked, old: Old, choice: RuleSelec
     return found, before, baselined
 
 
-def _stood(findings: list[Finding], asked: Asked, commit: str, choice: RuleSelection) -> frozenset[str]:
+def _stood(
+    findings: list[Finding], asked: Asked, commit: str, choice: RuleSelection, kept: Kept | None
+) -> frozenset[str]:
     from verifygate.change.base_findings import BaseFindings
 
-    base = BaseFindings.at(asked.root, commit, asked.is_audited, choice)
+    base = BaseFindings.at(asked.root, commit, asked.is_audited, choice, kept)
     return base.fingerprints | base.moved(findings, asked.sources).keys()
 
 

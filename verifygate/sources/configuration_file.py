@@ -6,6 +6,7 @@ import os
 from functools import cached_property
 from pathlib import Path
 
+from verifygate.base.digests import digest_of
 from verifygate.sources.byte_patterns import Alternatives
 
 _OF_TESTS = frozenset({"tests", "test", "testdata", "fixtures"})
@@ -41,7 +42,9 @@ class ConfigurationFile:
 
     @property
     def stamp(self) -> str:
-        """What changes where the file does, without reading it."""
+        """What changes where the file does; one on disk is not read for it."""
+        if not self._origin:
+            return f"{self.path}\0{digest_of(self.data.decode('latin-1'))}"
         try:
             status = os.stat(self._origin)  # noqa: PTH116 - asked of every file
         except OSError:
