@@ -17,6 +17,7 @@ from verifygate.sources.import_resolution import ImportResolver
 from verifygate.sources.outline import Span
 from verifygate.sources.qualified_names import Definition, definitions, unnumbered
 from verifygate.sources.tree import Sources
+from verifygate.sources.vocabulary import Vocabulary
 from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.own_nodes import never_runs, own_nodes, replaces
 from verifygate.static.symbols.scopes import Binding, FunctionNode, Scope, bound_targets, scope_of
@@ -198,7 +199,8 @@ class Module:
         self.file = file
         self.path = file.path
         self.tree = tree
-        self._words: dict[bytes, bool] = {}
+        self.mentions = Vocabulary(file).has
+        """Whether one of some words stands anywhere in the file: rules ask that of each of its functions."""
         self.body = Function(self, tree, "")
         self._symbols = definitions(tree.body)
         self._function_of: dict[ast.AST, Function] = {}
@@ -292,16 +294,6 @@ class Module:
     def left(self) -> Iterator[Source]:
         """The definitions at the top level that nobody has looked into."""
         return filter(None, map(source_of, self._symbols))
-
-    def mentions(self, *words: bytes) -> bool:
-        """Whether one of the words stands anywhere in the file: rules ask that of each of its functions."""
-        for word in words:
-            found = self._words.get(word)
-            if found is None:
-                found = self._words[word] = word in self.file.data
-            if found:
-                return True
-        return False
 
     @cached_property
     def reached_into(self) -> dict[Function, list[tuple[str, Binding]]]:
