@@ -264,3 +264,27 @@ def test_names_that_are_bound_in_circles_end_without_any_limit(
     (call,) = (each for each in main.calls if ast.unparse(each.func) == "use")
 
     assert UNKNOWN in analysis.evaluator.values(call.args[0], analysis.evaluator.root_frame(main))
+
+
+def test_values_that_are_the_same_are_held_once(analysed: Callable[..., Analysis]) -> None:
+    analysis = analysed("import torch\n\ndef f(x):\n    made = g(x)\n    return made, torch.float16, torch.float16\n")
+    function = analysis.modules[0].functions["f"]
+    frame = analysis.evaluator.root_frame(function)
+    made, one, other = (analysis.evaluator.values(each, frame) for each in function.returns[0].elts)  # type: ignore[attr-defined]
+
+    assert one is other
+    (call,) = function.calls
+    assert made is analysis.evaluator.values(call, frame)
+
+
+def test_a_frame_of_which_nothing_is_known_holds_no_dicts_for_it(analysed: Callable[..., Analysis]) -> None:
+    function = analysed("def f(x): ...\n").modules[0].functions["f"]
+    one, other = Frame(function), Frame(function)
+    assert one.callees is other.callees
+
+    one.noted("callees")[ast.Call()] = ()
+
+    assert len(one.callees) == 1
+    assert not other.callees
+    one.forget()
+    assert not one.callees

@@ -77,9 +77,10 @@ def _edges(root: ast.AST) -> Iterator[tuple[ast.AST, tuple[ast.AST, str]]]:
         node = stack.pop()
         for part in FIELDS[node.__class__] if node is not root else ("body",):
             value = getattr(node, part)
+            edge = (node, part)
             for child in value if isinstance(value, list) else (value,):
                 if child is not None:
-                    yield child, (node, part)
+                    yield child, edge
                     if child.__class__ not in CLOSED:
                         stack.append(child)
 

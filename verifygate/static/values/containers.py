@@ -33,8 +33,9 @@ class Containers:
 
     def of(self, expr: ast.expr, frame: Frame) -> Contents | None:
         """What a container holds; None where that is not known."""
+        known: dict[ast.expr, Contents | None] = frame.noted("contents")
         about = ("contents", id(frame))
-        return self._evaluator.demand.kept(frame.contents, expr, about, partial(self._found, expr, frame), None)
+        return self._evaluator.demand.kept(known, expr, about, partial(self._found, expr, frame), None)
 
     def _found(self, expr: ast.expr, frame: Frame) -> Contents | None:
         found = self._of(expr, frame)

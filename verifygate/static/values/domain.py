@@ -9,7 +9,9 @@ nothing is evaluated until something asks.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from verifygate.base.records import field, record, replace
 from verifygate.static.symbols.program import Class, Function, Module
@@ -112,6 +114,9 @@ Value = (
 )
 UNKNOWN = Unknown()
 Values = tuple[Value, ...]
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
+_KNOWN = ("callees", "contents", "constructed", "callee_frames", "iterations")
+"""What a frame comes to know beside values."""
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 READ = ast.Call(func=ast.Name("property", ast.Load()), args=[], keywords=[])
 """Stands for the call that reading a property makes."""
@@ -157,24 +162,24 @@ class Frame:
     """The caller's call by which it was entered."""
     enclosing: Frame | None = None
     """Frame of the function around a nested function, where that is being walked."""
-    fixed: dict[str | ast.expr, Bound] = field(default_factory=dict)
+    fixed: Mapping[str | ast.expr, Bound] = _NOTHING
     """What the variables of a loop are in the iteration at hand, where its iterations are told apart; and what the
     call gives that takes the element of this iteration out of a queue."""
     iteration: str = ""
     """Tells the iterations of a comprehension apart, each of which makes objects of its own."""
     memo: dict[Hashable, Values] = field(default_factory=dict)
-    callees: dict[ast.Call, tuple[FunctionValue, ...]] = field(default_factory=dict)
-    contents: dict[ast.expr, Contents | None] = field(default_factory=dict)
+    callees: Mapping[ast.Call, tuple[FunctionValue, ...]] = _NOTHING
+    contents: Mapping[ast.expr, Contents | None] = _NOTHING
     """What is known of values, of the functions that calls run, and of what containers hold, in this frame."""
-    constructed: dict[tuple[ast.Call, Function], Frame] = field(default_factory=dict)
+    constructed: Mapping[tuple[ast.Call, Function], Frame] = _NOTHING
     """Allocation site in this frame, and its constructor -> the frame of the constructor as entered from there."""
-    callee_frames: dict[Hashable, Frame] = field(default_factory=dict)
+    callee_frames: Mapping[Hashable, Frame] = _NOTHING
     """A call in this frame, and what it runs -> the frame in which that runs."""
     loop: ast.AST | None = None
     """The loop, or the comprehension, of which this frame is one iteration."""
     around: Frame | None = None
     """The frame around that loop."""
-    iterations: dict[Hashable, Frame] = field(default_factory=dict)
+    iterations: Mapping[Hashable, Frame] = _NOTHING
     """A loop in this frame, and the number of an iteration -> the frame of that iteration."""
 
     @property
@@ -198,8 +203,17 @@ class Frame:
         """Let go of what is known: values hold frames, and those what they know."""
         for each in self.iterations.values():
             each.forget()
-        for known in (self.memo, self.callees, self.contents, self.constructed, self.callee_frames, self.iterations):
-            known.clear()
+        self.memo.clear()
+        for name in _KNOWN:
+            setattr(self, name, _NOTHING)
+
+    def noted(self, name: str) -> dict[Any, Any]:
+        """One of the dicts of what is known, to add to: most frames never need most of them, and have none."""
+        known = getattr(self, name)
+        if known is _NOTHING:
+            known = {}
+            setattr(self, name, known)
+        return known  # type: ignore[no-any-return]
 
     def in_iteration(
         self, loop: ast.AST, number: int, variables: Mapping[str | ast.expr, Bound], label: str = ""
@@ -217,9 +231,10 @@ class Frame:
         if (frame := around.iterations.get(key := (loop, number, label))) is None:
             fixed = {**around.fixed, **variables}
             frame = replace(around, fixed=fixed, iteration=around.iteration + label, loop=loop, around=around)
-            frame.memo, frame.callees, frame.contents = {}, {}, {}
-            frame.constructed, frame.callee_frames, frame.iterations = {}, {}, {}
-            around.iterations[key] = frame
+            frame.memo = {}
+            for name in _KNOWN:
+                setattr(frame, name, _NOTHING)
+            around.noted("iterations")[key] = frame
         return frame
 
     def entered(self, function: Function) -> bool:
@@ -361,11 +376,11 @@ def same(expr: ast.expr) -> Hashable:
     return expr
 
 
-def distinct(found: Iterable[Value]) -> Values:
+def distinct(found: Sequence[Value]) -> Values:
     """The values, each once; of several objects of one class, the class: which of them it is, is not known."""
     first: dict[Value, Value] = {}
     for value in found:
         known = first.setdefault(value, value)
         if isinstance(known, Object) and isinstance(value, Object) and known.call is not value.call:
             first[value] = Object(value.made)
-    return tuple(first.values())
+    return tuple(found) if len(first) == len(found) else tuple(first.values())

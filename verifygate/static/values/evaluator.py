@@ -81,6 +81,7 @@ class Evaluator:
         self.counterpart = self._frames.counterpart
         self.demand = Demand()
         self._bases: dict[Class, tuple[Class, ...]] = {}
+        self._outside_names: dict[str, Values] = {}
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), StarImports(program)
         self.sets_by_name = self._overrides.sets_by_name
         self._inherited, self._subscripts, self._replaced = SuperLookup(self), Subscripts(self), ReplacedFunctions(self)
@@ -115,7 +116,10 @@ class Evaluator:
             return self._name(expr.id, frame)  # type: ignore[attr-defined]
         if kind is ast.Attribute:
             base, name = expr.value, expr.attr  # type: ignore[attr-defined]
-            return [value for each in self.values(base, frame) for value in self.attribute(each, name, base, frame)]
+            bases = self.values(base, frame)
+            if len(bases) == 1:
+                return self.attribute(bases[0], name, base, frame)
+            return [value for each in bases for value in self.attribute(each, name, base, frame)]
         match expr:
             case ast.Call(func=ast.Attribute(attr=name) as func) if name in _GIVE_THE_MODULE:
                 found: list[Value] = []
@@ -130,6 +134,8 @@ class Evaluator:
                 return self._at(frame.fixed[expr])
             case ast.Call():
                 called = self.values(expr.func, frame)
+                if len(called) == 1:
+                    return self._called(called[0], expr, frame)
                 return [value for callee in called for value in self._called(callee, expr, frame)]
             case ast.Constant():
                 return [Literal(expr.value)]
@@ -179,9 +185,17 @@ class Evaluator:
     def _name(self, name: str, frame: Frame) -> Sequence[Value]:
         found = self.lookup(name, frame)
         if found is None:
-            return [ExternalName(f"builtins.{name}")]
+            return self._outside(f"builtins.{name}")
         bindings, home = found
+        if len(bindings) == 1:
+            return self.given_by(bindings[0], home)
         return [value for binding in bindings for value in self.given_by(binding, home)]
+
+    def _outside(self, name: str) -> Values:
+        """What a name outside of the project stands for: one value, however often it is named."""
+        if (known := self._outside_names.get(name)) is None:
+            known = self._outside_names[name] = (ExternalName(name),)
+        return known
 
     def lookup(self, name: str, frame: Frame) -> tuple[list[Binding], Frame] | None:
         """The bindings of a name and the frame they belong to; None for a builtin or an unbound name."""
@@ -189,8 +203,8 @@ class Evaluator:
         while here is not None:
             if here.fixed and (bound := here.fixed.get(name)):
                 return [Binding("value", bound.expr, bound.expr)], bound.frame
-            while here.outer is not None:
-                here = here.outer
+            while here.around is not None and (outer := here.outer) is not None:
+                here = outer
             scope: Scope = here.function.scope
             if name in scope.names and name not in scope.outer:
                 return scope.names[name], here
@@ -265,7 +279,7 @@ class Evaluator:
             return self.values(given.expr, given.frame)
         match base:
             case ExternalName():
-                return [ExternalName(f"{base.name}.{name}")]
+                return self._outside(f"{base.name}.{name}")
             case ClassValue() | FunctionValue() if name == "__name__":
                 return [Literal(base.made.node.name if isinstance(base, ClassValue) else base.function.name)]
             case Object() | ClassValue():
@@ -383,7 +397,7 @@ class Evaluator:
             return known
         gaps = self.demand.gaps
         if (entered := self.entered_anew(callee, call, frame)) is not None and self.demand.gaps == gaps:
-            frame.callee_frames[key] = entered
+            frame.noted("callee_frames")[key] = entered
         return entered
 
     def entered_anew(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> Frame | None:
@@ -394,8 +408,10 @@ class Evaluator:
 
     def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
         """The project's functions that a call may run: a function, a method, a class's `__init__`, or `__call__`."""
+        if (known := frame.callees.get(call)) is not None:
+            return known
         about = ("callees", id(frame))
-        return self.demand.kept(frame.callees, call, about, partial(self._callees, call, frame), ())
+        return self.demand.kept(frame.noted("callees"), call, about, partial(self._callees, call, frame), ())
 
     def _callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]:
         found: dict[Hashable, FunctionValue] = {}

@@ -66,7 +66,7 @@ class Frames:
         key = (call.expr, method)
         if (frame := call.frame.constructed.get(key)) is None:
             entered = self._evaluator.entered_anew(FunctionValue(method, call), call.expr, call.frame)
-            frame = call.frame.constructed[key] = entered or self.of_method(method, made)
+            frame = call.frame.noted("constructed")[key] = entered or self.of_method(method, made)
             frame.receiver_class = made
         return frame
 
@@ -86,7 +86,7 @@ class Frames:
                 around=self.counterpart(other.around) if other.around is not None else None,
             )
             frame.arguments.update((name, self._bound_here(each)) for name, each in other.arguments.items())
-            frame.fixed.update((name, self._bound_here(each)) for name, each in other.fixed.items())
+            frame.fixed = {name: self._bound_here(each) for name, each in other.fixed.items()}
         return frame
 
     def _bound_here(self, bound: Bound) -> Bound:
