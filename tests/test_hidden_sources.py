@@ -15,9 +15,11 @@ from verifygate.config.rule_selection import RuleSelection
 from verifygate.fix import with_fixes
 from verifygate.model import Finding
 from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
 from verifygate.sources.notebook import NotebookFile, read_notebook
 from verifygate.static.analysis_result import AnalysisResult
 from verifygate.static.engine import analyse
+from verifygate.static.syntax import evaluated_text
 
 FAULTY = """\
 import torch
@@ -151,6 +153,7 @@ def test_names_in_letters_that_python_reads_as_others_are_not_analysed(tmp_path:
     [
         "exec(open('configurator.py').read())\nwith autocast('cpu'):\n    pass\n",
         "model.eval()\nmodel = torch.compile(model)\nwith autocast('cpu'):\n    pass\n",
+        "pattern = re.compile('autocast')\nmodel.eval('GradScaler')\n",
         "width = eval('1 + 1')\nwith autocast('cpu'):\n    pass\n",
     ],
 )
@@ -246,3 +249,10 @@ def test_the_lines_of_cells() -> None:
         "c = 3": "cell 3, line 1",
         "d = 4": "cell 4, line 1",
     }
+
+
+def test_a_file_that_runs_no_text_is_not_parsed_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(evaluated_text.ast, "parse")
+    file = SourceFile("train.py", b"model.eval()\npattern = re.compile('x')\ntorch.compile(autocast)\nmy_eval(1)\n")
+
+    assert not evaluated_text.text_that_is_run(file)

@@ -18,7 +18,7 @@ from verifygate.static.amp.float8_regions import PACKAGE, Float8Regions
 from verifygate.static.amp.named_contexts import CAPTURE_WORD, GRAPH_CAPTURES, NamedContexts
 from verifygate.static.amp.roles import Roles, ScalerOrigin
 from verifygate.static.amp.scaler_calls import ScalerCall, scaler_calls
-from verifygate.static.amp.scalers import ScalerAllocation, scaler_allocations
+from verifygate.static.amp.scalers import ScalerAllocation, scaler_allocations, some_scaler_is_on
 from verifygate.static.conditions.dead_switches import DeadSwitches
 from verifygate.static.conditions.path_conditions import PathConditions
 from verifygate.static.facts.accelerators import Accelerators
@@ -147,6 +147,11 @@ class Analysis:
     def scaler_allocations(self) -> list[ScalerAllocation]:
         """Where the picked modules build scalers."""
         return scaler_allocations(self.evaluator, self.modules)
+
+    @shared
+    def some_scaler_is_on(self) -> bool:
+        """Whether the picked modules build a scaler that is not off: most are not looked into to tell."""
+        return some_scaler_is_on(self.evaluator, self.modules)
 
     @shared
     def checkpoints(self) -> Checkpoints:

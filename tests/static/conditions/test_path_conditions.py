@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from verifygate.static.analysis import Analysis
+from verifygate.static.conditions import path_conditions
 from verifygate.static.conditions.purity import question
 from verifygate.static.symbols.location import Location
 
@@ -104,3 +105,14 @@ def test_a_function_only_computes_a_predicate(body: str, pure: bool, analysed: C
     function = analysis.modules[0].functions["f"]
     frame = analysis.evaluator.root_frame(function)
     assert (question(function.calls[0], frame, analysis.roles) is not None) is pure
+
+
+def test_what_holds_at_a_place_is_worked_out_once(
+    analysed: Callable[..., Analysis], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analysis = analysed(PROGRAM)
+    one, other = (place(call, "f", analysis) for call in ("scaled", "plain"))
+    assert not analysis.path_conditions.agree(one, other)
+    monkeypatch.delattr(path_conditions, "fact_of")
+
+    assert not analysis.path_conditions.agree(other, one)

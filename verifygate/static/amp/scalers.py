@@ -47,7 +47,17 @@ class ScalerAllocation:
 
 def scaler_allocations(evaluator: Evaluator, modules: list[Module]) -> list[ScalerAllocation]:
     """The allocation sites in some modules, in source order."""
-    found = []
+    found = _allocations(evaluator, modules)
+    return sorted(found, key=lambda each: (each.place.path, each.place.line, each.place.column))
+
+
+def some_scaler_is_on(evaluator: Evaluator, modules: list[Module]) -> bool:
+    """Whether some modules build a scaler that is not off: the files that name one come first."""
+    first = sorted(modules, key=lambda module: not module.mentions(_NAME))
+    return any(not each.off for each in _allocations(evaluator, first))
+
+
+def _allocations(evaluator: Evaluator, modules: list[Module]) -> Iterator[ScalerAllocation]:
     kept = {name for module in modules for name in _holding_the_class(module.file.data)}
     for module in modules:
         if b"caler" not in module.file.data and b"amp" not in module.file.data:
@@ -55,11 +65,10 @@ def scaler_allocations(evaluator: Evaluator, modules: list[Module]) -> list[Scal
         for function in module.all_functions:
             for node in function.calls:
                 if _may_make(node.func, kept) and (made := _made(node, function, evaluator)):
-                    found.append(made)
+                    yield made
         for each in module.classes.values():
             fields = (_made(node, module.body, evaluator) for node in _in_fields(each))
-            found += [replace(made, field_of=each) for made in fields if made]
-    return sorted(found, key=lambda each: (each.place.path, each.place.line, each.place.column))
+            yield from (replace(made, field_of=each) for made in fields if made)
 
 
 def _holding_the_class(data: bytes) -> Iterator[str]:

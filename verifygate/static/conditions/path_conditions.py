@@ -26,6 +26,7 @@ class PathConditions:
     def __init__(self, roles: Roles, nesting: EnclosingNodes) -> None:
         self._roles = roles
         self._nesting = nesting
+        self._known: dict[tuple[ast.AST, Function], dict[str, _Fact]] = {}
 
     def agree(self, one: Location, other: Location) -> bool:
         """Whether no condition of one place denies one of the other: they may stand in one run."""
@@ -60,6 +61,13 @@ class PathConditions:
             inner = around.node
 
     def _facts(self, place: Location) -> dict[str, _Fact]:
+        """What holds at a place, worked out once: it is compared with many others."""
+        key = (place.node, place.function)
+        if key not in self._known:
+            self._known[key] = self._found(place)
+        return self._known[key]
+
+    def _found(self, place: Location) -> dict[str, _Fact]:
         """What holds at a place: each condition as it is written, and what is in it in canonical form."""
         found = {f"written: {id(test)}": _Fact(None, None, holds) for test, holds in self.conditions(place)}
         for leaf, frame, holds in (*self._asked(place), *self._of_receiver(place)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
@@ -23,7 +24,8 @@ def condition_at(place: Location, analysis: Analysis) -> str:
     function, node = place.function, place.node
     for _ in range(_MOST_CALLERS):
         tests = [*_around(Location(function, node), analysis), *tests]
-        sites = [each for each in analysis.call_graph.sites(function) if not each.caller.module.file.is_test]
+        outside_tests = (each for each in analysis.call_graph.sites(function) if not each.caller.module.file.is_test)
+        sites = list(islice(outside_tests, 2))
         if len(sites) != 1 or not function.symbol or sites[0].caller is function:
             break
         function, node = sites[0].caller, sites[0].call

@@ -246,9 +246,10 @@ class Frameworks:
     def values_at(self, expr: ast.expr, frame: Frame) -> Values:
         """The values of an expression where it stands: of a local name, those of the assignments that reach it."""
         if isinstance(expr, ast.Name):
-            last = reaching(expr.id, expr, frame.function)
             found = self.evaluator.lookup(expr.id, frame)
-            if last and found is not None and found[1] is frame and len(last) < len(found[0]):
+            several = found is not None and found[1] is frame and len(found[0]) > 1
+            last = reaching(expr.id, expr, frame.function) if several else None
+            if last and found is not None and len(last) < len(found[0]):
                 return tuple(value for each in last for value in self.evaluator.given_by(each, frame))
         return self.evaluator.values(expr, frame)
 

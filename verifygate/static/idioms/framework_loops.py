@@ -8,7 +8,7 @@ from enum import Enum, auto
 from weakref import WeakKeyDictionary
 
 from verifygate.base.records import record
-from verifygate.framework_names import LIGHTNING, WRAPPERS
+from verifygate.framework_names import FRAMEWORKS, LIGHTNING, WRAPPERS
 from verifygate.model import Severity
 from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
@@ -64,6 +64,7 @@ class GradientCall:
 
 _LOOPS: WeakKeyDictionary[Analysis, Sequence[tuple[Function, list[GradientCall]]]] = WeakKeyDictionary()
 """Several rules ask for the loops of one analysis."""
+_CLIPS = frozenset(method for each in FRAMEWORKS for method in each.clips)
 
 
 class GradientCalls:
@@ -96,6 +97,8 @@ class GradientCalls:
                     yield from self._backward(place, call, subject, frame, hosted)
                 elif call.func.attr == "step" and not call.args and not _is_given_a_closure(call):
                     yield from self._step(place, subject, frame, hosted)
+                elif call.func.attr not in _CLIPS:
+                    continue
                 elif (handle := self.frameworks.handle(subject, frame)) and call.func.attr in handle.framework.clips:
                     yield GradientCall(Does.CLIP, place, subject, handle)
 

@@ -59,9 +59,7 @@ def half_optimizers(
 ) -> Iterator[HalfOptimizer]:
     """The optimizers of torch over parameters of a half dtype, where a function of the picked modules builds them."""
     of_frameworks = {each.call: each for each in framework_optimizers(analysis)}
-    for call, function in analysis.calls:
-        if not last_name(call.func)[:1].isupper() and "optim" not in ast.unparse(call.func):
-            continue
+    for call, function in _may_build_optimizers(analysis):
         frame = analysis.evaluator.root_frame(function)
         values = analysis.evaluator.values(call.func, frame)
         names = [each.name for each in values if isinstance(each, ExternalName)]
@@ -72,6 +70,14 @@ def half_optimizers(
         found = cast[0] if cast else _half_by_precision(call, frame, built, dtype)
         if found is not None:
             yield HalfOptimizer(names[0].rpartition(".")[2], call, function, found[1], found[0], built)
+
+
+@memoised
+def _may_build_optimizers(analysis: Analysis) -> Iterator[tuple[ast.Call, Function]]:
+    """The calls that may build an optimizer, by how they are written."""
+    for call, function in analysis.calls:
+        if last_name(call.func)[:1].isupper() or "optim" in ast.unparse(call.func):
+            yield call, function
 
 
 def _half_by_precision(

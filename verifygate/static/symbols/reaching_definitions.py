@@ -32,26 +32,23 @@ def reaching(name: str, at: ast.AST, function: Function) -> list[Binding] | None
     here = places.of(at)
     if here is None:
         return None
-    placed = [(binding, places.of(binding.node)) for binding in bindings]
-    before = [
-        (chain, binding) for binding, chain in placed if chain and _line(binding.node) < _line(at) and chain != here
-    ]
-    ruling = max((chain for chain, _ in before if _rules(chain, here)), key=_order, default=None)
+    placed, line = places.of_bindings(name, bindings), _line(at)
+    before = [chain for _, chain, first in placed if chain and first < line and chain != here]
+    ruling = max((chain for chain in before if _rules(chain, here)), key=_order, default=None)
     found = []
-    for binding, chain in placed:
+    for binding, chain, first in placed:
         if chain is None:
-            found.append(binding)  # a parameter
+            if ruling is None:
+                found.append(binding)  # a parameter
         elif chain == here and isinstance(binding.node, _ASSIGNMENTS) and not _loops_back(chain, here, ruling):
             continue  # `x = f(x)` reads what x was before
         elif chain == ruling:
             found.append(binding)
-        elif _line(binding.node) < _line(at):
+        elif first < line:
             if ruling is None or (_order(chain) > _order(ruling) and not _rules(chain, here)):
                 found.append(binding)
         elif _loops_back(chain, here, ruling):
             found.append(binding)
-    if ruling is not None:
-        found = [binding for binding in found if places.of(binding.node) is not None]
     return found
 
 
@@ -98,6 +95,7 @@ class _Places:
         self._note(function.node.body, (), (id(function.node.body), (), False))
         self._statements.sort(key=lambda each: each[0])
         self._first_lines = [first for first, _, _ in self._statements]
+        self._bindings: dict[str, list[tuple[Binding, _Chain | None, tuple[int, int]]]] = {}
 
     def of(self, node: ast.AST) -> _Chain | None:
         """The place of the statement that a node is, or is a part of; None for what is no node of the body."""
@@ -109,6 +107,14 @@ class _Places:
             if line <= last and any(each is node for each in _own_parts(statement)):
                 return self._chains[id(statement)]
         return None
+
+    def of_bindings(
+        self, name: str, bindings: Sequence[Binding]
+    ) -> list[tuple[Binding, _Chain | None, tuple[int, int]]]:
+        """The bindings of a name in the function, each with its place, and its line and column."""
+        if name not in self._bindings:
+            self._bindings[name] = [(each, self.of(each.node), _line(each.node)) for each in bindings]
+        return self._bindings[name]
 
     def _note(self, body: Sequence[ast.AST], around: _Chain, block: _Place) -> None:
         """Note the statements of a block; the body of a `with` runs as part of the block around it."""
@@ -127,7 +133,7 @@ class _Places:
                     self._note(part, chain, (id(part), (), loops))
 
 
-_places = lru_cache(maxsize=2048)(_Places)
+_places = lru_cache(maxsize=512)(_Places)
 
 
 def _blocks(statement: ast.AST) -> list[tuple[str, list[ast.AST]]]:

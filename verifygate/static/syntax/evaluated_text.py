@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from verifygate.sources.file import AMP_WORDS, SourceFile, SourceUnreadableError
 
 RUNNERS = ("exec", "eval", "compile")
+_RUNS = re.compile(rb"(?<![\w.])(?:%b)\(" % "|".join(RUNNERS).encode())
+"""A call of one of them by its name: `model.eval()` and `re.compile()` are others."""
 
 
 def text_that_is_run(file: SourceFile) -> str:
@@ -16,7 +19,7 @@ def text_that_is_run(file: SourceFile) -> str:
     The text is one that stands in the file: written in the call, or bound to the name that the call is given; as it is,
     or in base 64 or in hexadecimal digits.
     """
-    if not any(b"%b(" % word.encode() in file.data for word in RUNNERS):
+    if not _RUNS.search(file.data):
         return ""
     try:
         tree = ast.parse(file.text)

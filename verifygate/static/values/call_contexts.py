@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from verifygate.base.records import field, record
@@ -40,7 +41,7 @@ class CallContexts:
     def __init__(self, evaluator: Evaluation) -> None:
         self._evaluator = evaluator
         self._known: dict[Function, list[Frame]] = {}
-        self._by_name: dict[str, _Sites] | None = None
+        self._by_name: dict[str, _Sites] = {}
         self._asked: set[Function] = set()
         self._constructors = ConstructorNames(evaluator)
 
@@ -52,7 +53,7 @@ class CallContexts:
         gaps = self._evaluator.demand.gaps
         made = function.owner if function.name == "__init__" else None
         for name in self._constructors.names(made) if made is not None else (function.name,):
-            sites = self._sites.get(name, _Sites())
+            sites = self._sites(name)
             for number, (call, caller) in sites.of(function):
                 if made is None or name != "__init__" or self._constructors.may_be_above(made, caller):
                     found += self._entered(function, number, call, caller, sites)
@@ -89,15 +90,16 @@ class CallContexts:
         finally:
             self._asked.discard(caller)
 
-    @property
-    def _sites(self) -> dict[str, _Sites]:
-        """Name of a function -> the calls of that name that pass something."""
-        if self._by_name is None:
-            self._by_name = {}
-            for name, calls in calls_by_name(self._evaluator.modules).items():
-                passing = [(call, caller) for call, caller in calls if call.args or call.keywords]
-                self._by_name[name] = _Sites(dict(enumerate(passing)))
-        return self._by_name
+    def _sites(self, name: str) -> _Sites:
+        """The calls of one name that pass something."""
+        if name not in self._by_name:
+            passing = [each for each in self._calls.get(name, ()) if each[0].args or each[0].keywords]
+            self._by_name[name] = _Sites(dict(enumerate(passing)))
+        return self._by_name[name]
+
+    @cached_property
+    def _calls(self) -> dict[str, list[tuple[ast.Call, Function]]]:
+        return calls_by_name(self._evaluator.modules)
 
     def _may_lead(self, number: int, call: ast.Call, home: Frame, sites: _Sites) -> bool:
         """Whether `a.b.function(...)` can be about a function of a module: not where `a` is no import."""

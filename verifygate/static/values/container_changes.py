@@ -154,7 +154,7 @@ class Changes:
         done: Contents | None = made
         covered: set[ast.AST] = set()
         for statement in block[start:end]:
-            here = own.intersection(walk(statement)) if own else own
+            here = _within(statement, own)
             covered |= here
             if here and done is not None:
                 done = self._interpreted(done, statement, name, home)
@@ -163,7 +163,7 @@ class Changes:
         left = own - covered
         if end == len(block):
             return done if not left else None  # used in a function inside, or behind the block
-        return done if not left.intersection(walk(block[end])) else None
+        return done if not _within(block[end], left) else None
 
     def _interpreted(self, held: Contents, statement: ast.stmt, name: str, frame: Frame) -> Contents | None:
         """What a container holds behind a statement that changes it."""
@@ -200,7 +200,7 @@ class Changes:
         changes = set(_changes_in(frame.function).get(name, ()))
         found: Contents | None = held
         for statement in _statements(body):
-            if found is not None and changes.intersection(walk(statement)):
+            if found is not None and _within(statement, changes):
                 found = self._interpreted(found, statement, name, frame)
         return found
 
@@ -306,5 +306,12 @@ def _statements(block: Sequence[ast.stmt]) -> list[ast.stmt]:
     return found
 
 
-def _holds(statement: ast.stmt, expr: ast.expr) -> bool:
-    return statement.lineno <= expr.lineno <= (statement.end_lineno or statement.lineno)
+def _within(statement: ast.stmt, changes: set[ast.AST]) -> set[ast.AST]:
+    """Those of some nodes that are parts of a statement: its lines tell first whether any can be."""
+    near = {each for each in changes if _holds(statement, each)}
+    return near.intersection(walk(statement)) if near else near
+
+
+def _holds(statement: ast.stmt, node: ast.AST) -> bool:
+    line = node.lineno  # type: ignore[attr-defined]
+    return bool(statement.lineno <= line <= (statement.end_lineno or statement.lineno))

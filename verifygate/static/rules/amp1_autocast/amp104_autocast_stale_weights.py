@@ -308,6 +308,8 @@ def _overwritten(node: ast.AST, function: Function, analysis: Analysis) -> list[
                 ast.Call(func=ast.Attribute(value=model, attr="named_parameters")),
             ):
                 weights[name] = model
+    if not weights:
+        return []
     written = [each for below in walk(node) for each in _written(below)]
     found = [weights[name] for each in written if (name := _root(each)) in weights]
     return [model for model in found if not needs_no_gradients(model, function, analysis)]

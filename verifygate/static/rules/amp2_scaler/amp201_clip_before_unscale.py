@@ -110,7 +110,7 @@ _IN_HOOKS = "call `scaler.unscale_(optimizer)` after backward() and clip there: 
 
 def looks_beside(analysis: Analysis) -> bool:
     """Hooks matter where a loss is scaled."""
-    return any(not scaler.off for scaler in analysis.scaler_allocations)
+    return analysis.some_scaler_is_on
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
