@@ -13,8 +13,9 @@ from verifygate.config.settings import StaticSettings
 from verifygate.sources.byte_patterns import Alternatives, _beginning
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static import engine
+from verifygate.static import part
 from verifygate.static.analysis import Analysis
+from verifygate.static.engine import analyse
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import load_rules
 from verifygate.static.symbols.program import Picked, Program
@@ -137,9 +138,9 @@ def test_a_selection_changes_nothing_about_what_is_looked_at(monkeypatch: pytest
         picked.append(list(program.picked))
         return Analysis(program, timings, versions)
 
-    monkeypatch.setattr(engine, "Analysis", remembered)
+    monkeypatch.setattr(part, "Analysis", remembered)
     for settings in (StaticSettings(), StaticSettings(select=("PERF101",))):
-        engine.analyse(Sources([SourceFile("drive.py", DRIVE), SourceFile("work.py", WORK)]), settings)
+        analyse(Sources([SourceFile("drive.py", DRIVE), SourceFile("work.py", WORK)]), settings)
     assert picked == [["drive.py", "work.py"]] * 2
 
 
@@ -211,7 +212,7 @@ def test_what_stands_beside_amp_is_left_alone_where_it_cannot_matter(dtype: byte
     constants = b"import torch\n\ndef mask(x, m):\n    return x.masked_fill(m, -1e9)\n"
     run = b"import torch\n\ndef run(model, x):\n    with torch.autocast('cuda', torch.%s):\n        model(x)\n" % dtype
     sources = Sources([SourceFile("constants.py", constants), SourceFile("run.py", run)])
-    assert list(engine._analysis(Prefilter(sources, load_rules().values()), sources, OFF).program.picked) == looked_at
+    assert list(part._analysis(Prefilter(sources, load_rules().values()), sources, OFF).program.picked) == looked_at
 
 
 @pytest.mark.parametrize(
