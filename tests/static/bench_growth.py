@@ -2,8 +2,11 @@
 
     python tests/static/bench_growth.py [--start N] [--doublings N] [--above EXPONENT]
 
-The dimensions are files by themselves, files that one program imports, training loops in a file, findings, and places
-that save a checkpoint. A cost in CPU seconds that grows as `size ** exponent` has the exponent 1 where it is linear.
+The dimensions are files by themselves, files that one program imports, training loops in a file, findings, places
+that save a checkpoint, statements that bind one name anew, branches of a loop, classes that derive from one another,
+entries of a dict that are all read, and files that import everything of each other in a circle.
+
+A cost in CPU seconds that grows as `size ** exponent` has the exponent 1 where it is linear.
 Below each dimension stand the parts of the analysis (a rule, or what several rules share) whose own exponent is above
 the one that is given, and which take 0.1 s or more at the largest size.
 """
@@ -84,12 +87,54 @@ def saves(size: int) -> dict[str, str]:
     return {"train.py": loops(size, saves=True)}
 
 
+def body(*statements: str, before: str = "") -> dict[str, str]:
+    """One loop with further statements in it, and some text before it."""
+    text = loop("more").replace("scaler.scale(loss)", "\n        ".join([*statements, "scaler.scale(loss)"]), 1)
+    return {"train.py": f"import torch\n{before}{text}"}
+
+
+def bound_anew(size: int) -> dict[str, str]:
+    """So many statements that bind the loss anew, each from what it was."""
+    return body(*(f"loss = loss + {number}" for number in range(size)))
+
+
+def branches(size: int) -> dict[str, str]:
+    """So many conditions in a loop, one after the other."""
+    return body(*(f"if batch[{number}] > {number}:\n            loss = loss * {number}" for number in range(size)))
+
+
+def derived(size: int) -> dict[str, str]:
+    """So many classes, each of which derives from the one before."""
+    classes = "\n\nclass Net0(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+    for number in range(1, size):
+        classes += f"\n\nclass Net{number}(Net{number - 1}):\n    def more{number}(self, x):\n        return self(x)\n"
+    return body(f"loss = loss + Net{size - 1}()(batch).mean()", before=classes)
+
+
+def entries(size: int) -> dict[str, str]:
+    """A dict of so many entries, each of which is read."""
+    table = "TABLE = {" + ", ".join(f'"k{number}": {number}' for number in range(size)) + "}\n"
+    return body(*(f'k{number} = TABLE["k{number}"]' for number in range(size)), before=table)
+
+
+def in_a_circle(size: int) -> dict[str, str]:
+    """So many files that import everything of the next one, the last of the first."""
+    part = "from part_{after} import *\nimport torch\n\n\ndef step_{number}(x):\n    return step_{after}(x)\n"
+    files = {f"part_{each}.py": part.format(number=each, after=(each + 1) % size) for each in range(size)}
+    return files | body("loss = step_0(loss)", before="from part_0 import *\n")
+
+
 DIMENSIONS: dict[str, Callable[[int], dict[str, str]]] = {
     "files by themselves": apart,
     "files of one program": imported,
     "loops in a file": in_a_file,
     "findings": findings,
     "saves in a file": saves,
+    "statements that bind one name anew": bound_anew,
+    "branches of a loop": branches,
+    "classes that derive from one another": derived,
+    "entries of a dict, all read": entries,
+    "files that import all of each other": in_a_circle,
 }
 
 

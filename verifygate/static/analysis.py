@@ -28,6 +28,7 @@ from verifygate.static.facts.condition_texts import ConditionTexts
 from verifygate.static.facts.constants import Constants
 from verifygate.static.facts.counted_evaluations import counted_evaluations
 from verifygate.static.facts.cuda_conditions import CudaConditions
+from verifygate.static.facts.cut_searches import CUT_SHORT, searched
 from verifygate.static.facts.delegation import Delegation
 from verifygate.static.facts.devices import Devices
 from verifygate.static.facts.dict_keys import DictKeys
@@ -288,6 +289,13 @@ class Analysis:
     def gave_up(self, place: Location, reason: str, rule: str = "") -> None:
         """Note that a rule cannot say whether something of the protocol is right: silence means that it looked."""
         self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason, rule=rule))
+
+    def cut_short(self) -> Iterator[NotFollowed]:
+        """Where the search for what an expression may be was ended by a limit: what it does not know is unknown."""
+        for about in self.evaluator.demand.cut_short:
+            place = searched(about, self.evaluator)
+            if place is not None:
+                yield NotFollowed(path=place.path, line=place.line, reason=CUT_SHORT)
 
     def violations(self, code: str) -> list[ViolationReport]:
         """The violations of the protocol that bear a rule's code, one per place, in order of place."""

@@ -15,6 +15,16 @@ from verifygate.static.values.domain import Bound, Frame, FunctionValue, Object
 
 _BOOLEAN = ast.Compare | ast.BoolOp | ast.UnaryOp
 _MAX_EXPANSIONS = 6
+_MAX_NAMES = 100
+"""Names that one condition is followed through; past it they are told by what they are called."""
+
+
+class _Reading:
+    """What one condition reads, and how many names may still be followed to what they stand for."""
+
+    def __init__(self) -> None:
+        self.paths: set[AccessPath] = set()
+        self.left = _MAX_NAMES
 
 
 def expand(test: ast.expr, frame: Frame, roles: Roles, expansions: int = 0) -> tuple[ast.expr, Frame]:
@@ -160,22 +170,22 @@ def remainder_fact(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:
             at, wanted = ast.Constant(0), False
         case _:
             return None
-    mentions: set[AccessPath] = set()
-    length = _canonical(remainder.right, frame, roles, mentions)
+    reading = _Reading()
+    length = _canonical(remainder.right, frame, roles, reading)
     counter, ahead = _shifted(remainder.left)
     end, back = _shifted(at)
     if isinstance(end, ast.Constant) and isinstance(end.value, int):
         turn = end.value + back - ahead
-    elif _canonical(end, frame, roles, mentions) == length:
+    elif _canonical(end, frame, roles, reading) == length:
         turn = back - ahead
     else:
         return None
     if turn not in (0, -1) or not isinstance(counter, ast.Name | ast.Attribute):
         return None
-    path = _subject(counter, frame, roles, mentions)
+    path = _subject(counter, frame, roles, reading)
     asked = Remainder(f"({path} Mod {length})", path, closes=turn == -1)
     text = f"{'last' if asked.closes else 'first'} turn of {asked.text}"
-    return Predicate(text, frozenset(mentions), remainder=asked), wanted
+    return Predicate(text, frozenset(reading.paths), remainder=asked), wanted
 
 
 def _shifted(expr: ast.expr) -> tuple[ast.expr, int]:
@@ -208,12 +218,12 @@ def is_about_all(test: ast.expr) -> bool:
 
 
 def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Predicate:
-    mentions: set[AccessPath] = set()
-    text = _canonical(expr, frame, roles, mentions)
+    reading = _Reading()
+    text = _canonical(expr, frame, roles, reading)
     opaque = any(isinstance(node, ast.Call) and not _is_stable(node, frame, roles) for node in walk(expr))
     if opaque:
-        return Predicate(text, frozenset(mentions), opaque, site=(expr.lineno, expr.col_offset))
-    return Predicate(text, frozenset(mentions), among=_among(expr, frame, roles))
+        return Predicate(text, frozenset(reading.paths), opaque, site=(expr.lineno, expr.col_offset))
+    return Predicate(text, frozenset(reading.paths), among=_among(expr, frame, roles))
 
 
 def _among(expr: ast.expr, frame: Frame, roles: Roles) -> OneOf | None:
@@ -229,7 +239,7 @@ def _among(expr: ast.expr, frame: Frame, roles: Roles) -> OneOf | None:
     constants = frozenset(text for each in listed if (text := _constant(each)) is not None)
     if len(constants) != len(listed) or not isinstance(asked, ast.Name | ast.Attribute | ast.Subscript):
         return None
-    return OneOf(_subject(asked, frame, roles, set()), constants)
+    return OneOf(_subject(asked, frame, roles, _Reading()), constants)
 
 
 def _constant(expr: ast.expr) -> str | None:
@@ -251,9 +261,9 @@ def _is_stable(call: ast.Call, frame: Frame, roles: Roles) -> bool:
     return counts or question(call, frame, roles) is not None
 
 
-def _subject(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[AccessPath]) -> AccessPath:
+def _subject(expr: ast.expr, frame: Frame, roles: Roles, reading: _Reading) -> AccessPath:
     """What a condition is about: a variable, or what its only value computes (`index` that is passed `step - 1`)."""
-    text = _canonical(expr, frame, roles, mentions)
+    text = _canonical(expr, frame, roles, reading)
     expanded, home = expr, frame
     while (further := expand(expanded, home, roles))[0] is not expanded:
         expanded, home = further
@@ -262,29 +272,30 @@ def _subject(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[AccessPat
     return AccessPath(Root("expression", text))
 
 
-def _canonical(expr: ast.expr, frame: Frame, roles: Roles, mentions: set[AccessPath]) -> str:
-    expanded, home = expand(expr, frame, roles)
+def _canonical(expr: ast.expr, frame: Frame, roles: Roles, reading: _Reading) -> str:
+    expanded, home = expand(expr, frame, roles) if reading.left else (expr, frame)
     if expanded is not expr:
-        return _canonical(expanded, home, roles, mentions)
+        reading.left -= 1
+        return _canonical(expanded, home, roles, reading)
     match expr:
         case ast.Name() | ast.Attribute() | ast.Subscript():
             path = roles.path(expr, frame)
-            mentions.add(path)
+            reading.paths.add(path)
             return str(path)
         case ast.Constant():
             return repr(expr.value)
         case ast.Compare(left=left, ops=ops, comparators=rights):
-            parts = [_canonical(left, frame, roles, mentions)]
+            parts = [_canonical(left, frame, roles, reading)]
             for op, right in zip(ops, rights, strict=True):
-                parts += [type(op).__name__, _canonical(right, frame, roles, mentions)]
+                parts += [type(op).__name__, _canonical(right, frame, roles, reading)]
             return f"({' '.join(parts)})"
         case ast.BinOp():
-            left_text = _canonical(expr.left, frame, roles, mentions)
-            return f"({left_text} {type(expr.op).__name__} {_canonical(expr.right, frame, roles, mentions)})"
+            left_text = _canonical(expr.left, frame, roles, reading)
+            return f"({left_text} {type(expr.op).__name__} {_canonical(expr.right, frame, roles, reading)})"
         case ast.Call():
-            arguments = [_canonical(argument, frame, roles, mentions) for argument in expr.args]
+            arguments = [_canonical(argument, frame, roles, reading) for argument in expr.args]
             if asked := question(expr, frame, roles):
-                mentions.update(read_by(asked, roles.path))
-            return f"{_canonical(expr.func, frame, roles, mentions)}({', '.join(arguments)})"
-    mentions.update(roles.path(node, frame) for node in walk(expr) if isinstance(node, ast.Name))
+                reading.paths.update(read_by(asked, roles.path))
+            return f"{_canonical(expr.func, frame, roles, reading)}({', '.join(arguments)})"
+    reading.paths.update(roles.path(node, frame) for node in walk(expr) if isinstance(node, ast.Name))
     return ast.unparse(expr)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
+from functools import partial
 
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.values.domain import ClassValue, ExternalName, Frame, Literal, Object
@@ -26,8 +28,10 @@ class Constants:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
+        self._bound: dict[Hashable, float | None] = {}
+        """What a name or an attribute is bound to, and the frame of that -> the number that it is."""
 
-    def number(self, expr: ast.expr | None, frame: Frame, met: frozenset[ast.expr] = frozenset()) -> float | None:
+    def number(self, expr: ast.expr | None, frame: Frame) -> float | None:
         """The number that an expression is; None where the source does not say it, or defines it by itself."""
         match expr:
             case None | ast.Constant(value=bool()):
@@ -35,23 +39,23 @@ class Constants:
             case ast.Constant(value=int() | float() as value):
                 return float(value)
             case ast.UnaryOp(op=ast.USub()):
-                inner = self.number(expr.operand, frame, met)
+                inner = self.number(expr.operand, frame)
                 return None if inner is None else -inner
             case ast.Call(func=ast.Name(id="float" | "int"), args=[given]):
-                return self.number(given, frame, met)
+                return self.number(given, frame)
             case ast.BinOp():
-                left, right = self.number(expr.left, frame, met), self.number(expr.right, frame, met)
+                left, right = self.number(expr.left, frame), self.number(expr.right, frame)
                 return None if left is None or right is None else _folded(expr.op, left, right)
             case ast.Name():
                 bindings, home = self.evaluator.lookup(expr.id, frame) or ([], frame)
                 if len(bindings) == 1 and bindings[0].kind == "value":
-                    return self._bound_to(bindings[0], home, met)
+                    return self._bound_to(bindings[0], home)
             case ast.Attribute(value=ast.Call() as call) if (
                 limit := self._of_type(call, expr.attr, frame)
             ) is not None:
                 return limit
             case ast.Attribute():
-                if found := self._of_attribute(expr, frame, met):
+                if found := self._of_attribute(expr, frame):
                     return found.pop() if len(found) == 1 else None
         return self._evaluated(expr, frame)
 
@@ -73,7 +77,7 @@ class Constants:
                 return float(value)
         return None
 
-    def _of_attribute(self, expr: ast.Attribute, frame: Frame, met: frozenset[ast.expr]) -> set[float | None]:
+    def _of_attribute(self, expr: ast.Attribute, frame: Frame) -> set[float | None]:
         """What an attribute is in the classes that its object may be of, where it is assigned once."""
         found: set[float | None] = set()
         for value in self.evaluator.values(expr.value, frame):
@@ -86,13 +90,14 @@ class Constants:
                 if len(bound) == 1 and bound[0][0].kind == "value":
                     (binding, owner) = bound[0]
                     home = self.evaluator.root_frame(owner) if owner else self.evaluator.module_frame(value.made.module)
-                    found.add(self._bound_to(binding, home, met))
+                    found.add(self._bound_to(binding, home))
         return found
 
-    def _bound_to(self, binding: Binding, home: Frame, met: frozenset[ast.expr]) -> float | None:
-        if binding.expr is None or binding.expr in met:
+    def _bound_to(self, binding: Binding, home: Frame) -> float | None:
+        if binding.expr is None:
             return None
-        return self.number(binding.expr, home, met | {binding.expr})
+        find = partial(self.number, binding.expr, home)
+        return self.evaluator.demand.kept(self._bound, (binding.expr, home), "number", find, None)
 
 
 def _folded(op: ast.operator, left: float, right: float) -> float | None:

@@ -71,17 +71,21 @@ class ForwardPasses:
         for each in over:
             for value in self._evaluator.values(_iterated(each), frame):
                 if isinstance(value, ExternalResult) and value.name in _CONTAINERS:
-                    yield from self._elements(value)
+                    yield from self._elements(value, set())
 
-    def _elements(self, container: ExternalResult) -> Iterator[Object]:
+    def _elements(self, container: ExternalResult, met: set[ExternalResult]) -> Iterator[Object]:
+        """The modules in a container, and in those that it holds, each of which is looked into once."""
+        if container in met:
+            return
+        met.add(container)
         for call, frame in container.calls:
             for given in call.args:
                 for element in _written(given):
                     for value in self._evaluator.values(element, frame):
                         if isinstance(value, Object):
                             yield Object(value.made, value.call or Bound(element, frame))
-                        elif isinstance(value, ExternalResult) and value.name in _CONTAINERS and value is not container:
-                            yield from self._elements(value)
+                        elif isinstance(value, ExternalResult) and value.name in _CONTAINERS:
+                            yield from self._elements(value, met)
 
 
 def _iterated(expr: ast.expr) -> ast.expr:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from verifygate.base.depth_first import depth_first
 from verifygate.base.records import field, record
 from verifygate.naming import names_a_counter, names_a_loss_module, names_a_model, speaks_of_a_scaler
 from verifygate.static.amp.roles import Roles
@@ -211,10 +212,24 @@ class HotLoops:
     def takes_one_step(self, function: Function) -> bool:
         """Whether a call of the function is one step of training: it, or what it calls, steps outside of loops."""
         if function not in self._steps:
-            self._steps[function] = False
-            loose = [spot for spot in self.spots(function) if isinstance(spot.node, ast.Call) and not spot.loops]
-            self._steps[function] = any(self._is_step(spot) or self._calls_a_step(spot) for spot in loose)
+            depth_first(function, self._steps, self._looking_for_a_step)
         return self._steps[function]
+
+    def _looking_for_a_step(self, function: Function) -> Iterator[Function]:
+        """Find out whether a function is one step; yields the functions that it calls, which have to be known first."""
+        self._steps[function] = False
+        for spot in self.spots(function):
+            if not isinstance(spot.node, ast.Call) or spot.loops:
+                continue
+            steps = self._is_step(spot)
+            for callee in () if steps else self.callees(spot):
+                yield callee
+                steps = steps or self._steps[callee]
+                if steps:
+                    break
+            if steps:
+                self._steps[function] = True
+                return
 
     def callees(self, spot: ProgramPoint) -> list[Function]:
         """The project's functions that a call runs, but for constructors and what a model computes forward."""

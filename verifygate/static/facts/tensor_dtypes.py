@@ -27,6 +27,7 @@ from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.allowance import Allowance
 from verifygate.static.values.domain import (
     Bound,
     ExternalName,
@@ -94,18 +95,31 @@ class TensorDtypes:
 
     def __init__(self, roles: Roles) -> None:
         self.evaluator = roles.evaluator
+        self._allowance = Allowance(most=5_000, in_all=50_000, few=200)
+        self._known: dict[tuple[ast.expr, _At], Dtype] = {}
+        """The answers on the way to the one that is looked for."""
 
     def of(self, expr: ast.expr, frame: Frame, assume: Assumptions = NOTHING) -> Dtype:
         """The dtype of an expression: HALF, FLOAT32, PYTHON_NUMBER or UNKNOWN."""
-        return self._of(expr, _At(frame, assume))
+        self._allowance.begin()
+        self._known.clear()
+        found = self._of(expr, _At(frame, assume))
+        if self._allowance.is_cut:
+            self.evaluator.demand.cut_short.append((expr, frame))
+        return found
 
     def is_half(self, expr: ast.expr, frame: Frame, assume: Assumptions = NOTHING) -> bool:
         return self.of(expr, frame, assume) in HALVES
 
     def _of(self, expr: ast.expr, at: _At) -> Dtype:
-        if at.steps > _MAX_STEPS:
-            return Dtype.UNKNOWN
-        at = at.deeper()
+        key = (expr, at)
+        if (known := self._known.get(key)) is None:
+            if at.steps > _MAX_STEPS or not self._allowance.step():
+                return Dtype.UNKNOWN
+            known = self._known[key] = self._found(expr, at.deeper())
+        return known
+
+    def _found(self, expr: ast.expr, at: _At) -> Dtype:
         match expr:
             case ast.Constant(value=int() | float()):
                 return Dtype.PYTHON_NUMBER

@@ -26,6 +26,8 @@ from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import Frame
 
 MAX_NODES = 6000
+MAX_EMITTED = 3 * MAX_NODES
+"""The same, with those that were collapsed again: of a program that is no mere knot of calls, one in four is."""
 
 Edges = list[tuple[int, Fact | None]]
 """Edges without a target yet: the node that each leaves, and the outcome of the branch there."""
@@ -47,13 +49,16 @@ class GraphBuilder:
         """The collections of optimizers that those loops iterate over."""
         self.jumps = 0
         """How many statements so far leave the straight path: `return`, `raise`, `break`, `continue`."""
+        self.emitted = 0
+        """How many nodes were emitted, with those that were collapsed again."""
         self._loop_count = 0
         self._chains: dict[Frame, tuple[frozenset[str], tuple[Location, ...]]] = {}
 
     def emit(self, payload: Payload, node: ast.AST, frame: Frame) -> int:
         """Append a node and make it the target of all pending edges; one edge out of it is pending then."""
         number = len(self.graph.nodes)
-        if number >= MAX_NODES:
+        self.emitted += 1
+        if number >= MAX_NODES or self.emitted > MAX_EMITTED:
             raise TooLargeError
         homes, calls = self._call_chain(frame)
         place = Location(frame.function, node)

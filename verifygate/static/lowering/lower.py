@@ -114,6 +114,11 @@ class Lowering:
         return self._builder.graph
 
     @property
+    def effort(self) -> int:
+        """How many nodes were built, with those that are left out of the graph again."""
+        return self._builder.emitted
+
+    @property
     def not_followed(self) -> list[NotFollowed]:
         return self._context.not_followed
 

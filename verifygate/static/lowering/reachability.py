@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import TypeGuard
 
 from verifygate import torch_names
+from verifygate.base.depth_first import depth_first
 from verifygate.base.fixpoint import fixpoint
 from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.outline import Span
@@ -43,21 +44,26 @@ class Reachability:
     def has_events(self, function: Function) -> bool:
         """Whether walking the function can meet an event. A function on a cycle counts by what else it does."""
         if function not in self._known:
-            self.names.learn((function.module,))
-            self._known[function] = False
-            if function not in self._own:
-                self._own[function] = self.has_own_events(function)
-            own = self._own[function]
-            frame = self.roles.evaluator.root_frame(function)
-            leads = self._callees.setdefault(function, set())
-            for call in function.calls:
-                if not self.names.may_run(call, frame):
-                    continue
-                for callee in self.roles.evaluator.callees(call, frame):
-                    if callee.function is not function and self.has_events(callee.function):
-                        leads.add(callee.function)
-            self._known[function] = own or bool(leads)
+            depth_first(function, self._known, self._looking)
         return self._known[function]
+
+    def _looking(self, function: Function) -> Iterator[Function]:
+        """Find out whether a function has events; yields the functions that it calls, which have to be known first."""
+        self.names.learn((function.module,))
+        self._known[function] = False
+        if function not in self._own:
+            self._own[function] = self.has_own_events(function)
+        frame = self.roles.evaluator.root_frame(function)
+        leads = self._callees.setdefault(function, set())
+        for call in function.calls:
+            if not self.names.may_run(call, frame):
+                continue
+            for callee in self.roles.evaluator.callees(call, frame):
+                if callee.function is not function:
+                    yield callee.function
+                    if self._known[callee.function]:
+                        leads.add(callee.function)
+        self._known[function] = self._own[function] or bool(leads)
 
     def runs_events(self, callee: FunctionValue, call: ast.Call, frame: Frame) -> bool:
         """Whether a call that runs the function can meet an event.

@@ -103,7 +103,7 @@ class EntryPoints:
                 self._frames |= {part: entered for part, entered in parts.items() if part not in seen}
                 queue += [part for part in parts if part not in seen]
                 seen.update(parts)
-            nodes_left[is_test] -= len(lowering.graph.nodes)
+            nodes_left[is_test] -= lowering.effort
             if not queue:
                 queue.extend(self._left_over(reach, explored, seen))
 
@@ -132,6 +132,7 @@ class EntryPoints:
         try:
             again = violations(Lowering(root, self._roles, reach).lower(again=True))
         except (TooLargeError, TooManyStatesError):
+            self._not_explored(root, "has too many paths for two calls in a row: the second is not explored")
             return
         for report in again:
             if report.violation.traits.across_steps and (report.violation, report.place) not in known:
@@ -150,6 +151,7 @@ class EntryPoints:
             try:
                 found = violations(Lowering(root, roles, reach).lower())
             except (TooLargeError, TooManyStatesError):
+                self._not_explored(root, "has too many paths once a switch is edited: what runs then is not explored")
                 continue
             for report in found:
                 new = next(

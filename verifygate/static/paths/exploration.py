@@ -20,6 +20,10 @@ from verifygate.static.paths.transfer import Candidate, successors, transfer
 from verifygate.static.paths.typestate import Typestate
 
 MAX_STATES = 40_000
+MAX_CELLS = 2_000_000
+"""States times optimizers: each state holds what is known of every optimizer."""
+MAX_OPTIMIZERS = 100
+"""What a backward leaves in each is worked out against each other one."""
 
 
 class TooManyStatesError(Exception):
@@ -48,13 +52,16 @@ class Exploration:
 
 
 def explore(graph: Graph) -> Exploration:
-    """Explore every path of a graph. Raises TooManyStatesError past the limit."""
+    """Explore every path of a graph. Raises TooManyStatesError past the limits."""
+    if len(graph.optimizers) > MAX_OPTIMIZERS:
+        raise TooManyStatesError
     facts = graph_facts(graph)
     start: PathNode = (0, State(tuple((name, Typestate()) for name in sorted(graph.optimizers, key=str))))
     parents: dict[PathNode, PathNode | None] = {start: None}
     arrivals: dict[int, list[State]] = {}
     candidates: dict[tuple[Violation, int], list[Candidate]] = {}
     worklist = deque([start])
+    most = min(MAX_STATES, MAX_CELLS // max(1, len(graph.optimizers)))
     while worklist:
         here = worklist.popleft()
         number, state = here
@@ -66,7 +73,7 @@ def explore(graph: Graph) -> Exploration:
         for following in successors(facts, number, after):
             if following in parents:
                 continue
-            if len(parents) > MAX_STATES:
+            if len(parents) > most:
                 raise TooManyStatesError
             parents[following] = here
             worklist.append(following)

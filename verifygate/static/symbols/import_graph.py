@@ -88,6 +88,8 @@ class ImportGraph:
         self._programs: dict[str, list[Files]] = {}
         self._together: dict[str, Files] = {}
         self._with_loaded: dict[str, Files] = {}
+        self._loads: dict[int, bool] = {}
+        """Files that run together, by their bits -> whether one of them loads modules by name."""
         self._entries: dict[str, bool] = {}
 
     def is_imported(self, path: str) -> bool:
@@ -116,7 +118,9 @@ class ImportGraph:
         """
         if path not in self._with_loaded:
             files = self.together(path)
-            loads = any(word in file.data for file in self.sources.each(files) for word in LOADS_BY_NAME)
+            if (loads := self._loads.get(files.bits)) is None:
+                loads = any(word in file.data for file in self.sources.each(files) for word in LOADS_BY_NAME)
+                self._loads[files.bits] = loads
             self._with_loaded[path] = files.joined([self._loadable]) if loads else files
         return self._with_loaded[path]
 

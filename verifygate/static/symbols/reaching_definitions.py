@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from verifygate.base.records import record
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import Binding, FunctionNode
 from verifygate.static.syntax.traversal import LEAVES, children
@@ -25,31 +26,48 @@ def reaching(name: str, at: ast.AST, function: Function) -> list[Binding] | None
     An assignment in the same block or around it, before the place, ends all earlier ones. One that comes later in the
     text counts only where a loop around both leads back.
     """
-    bindings = function.scope.names.get(name)
-    if not bindings:
+    if not function.scope.names.get(name):
         return None
-    places = _places(function)
-    here = places.of(at)
+    here = _places(function).of(at)
     if here is None:
         return None
-    placed, line = places.of_bindings(name, bindings), _line(at)
-    before = [chain for _, chain, first in placed if chain and first < line and chain != here]
-    ruling = max((chain for chain in before if _rules(chain, here)), key=_order, default=None)
-    found = []
-    for binding, chain, first in placed:
-        if chain is None:
-            if ruling is None:
-                found.append(binding)  # a parameter
-        elif chain == here and isinstance(binding.node, _ASSIGNMENTS) and not _loops_back(chain, here, ruling):
-            continue  # `x = f(x)` reads what x was before
-        elif chain == ruling:
-            found.append(binding)
-        elif first < line:
-            if ruling is None or (_order(chain) > _order(ruling) and not _rules(chain, here)):
-                found.append(binding)
-        elif _loops_back(chain, here, ruling):
-            found.append(binding)
-    return found
+    known = _definitions(function, name)
+    first = bisect_left(known.lines, _line(at))
+    ruling = None
+    near = []
+    for each in reversed(known.placed[:first]):
+        if ruling is None and each.chain != here and _rules(each.chain, here):
+            ruling = each.chain
+        elif ruling is not None and each.chain != ruling:
+            break  # and so is all that stands before it
+        near.append(each)
+    near.reverse()
+    if _may_loop_back(here, ruling):
+        near += known.placed[first:]
+    counted = [each for each in near if _counts(each, at, here, ruling)]
+    parameters = known.parameters if ruling is None else []
+    found = [*parameters, *((each.number, each.binding) for each in counted)]
+    return [binding for _, binding in sorted(found, key=lambda each: each[0])]
+
+
+def _counts(each: _Placed, at: ast.AST, here: _Chain, ruling: _Chain | None) -> bool:
+    """Whether what one assignment gives a name may be there, where `ruling` is the last one that always runs."""
+    chain = each.chain
+    if chain == here and isinstance(each.binding.node, _ASSIGNMENTS) and not _loops_back(chain, here, ruling):
+        return False  # `x = f(x)` reads what x was before
+    if chain == ruling:
+        return True
+    if _line(each.binding.node) < _line(at):
+        return ruling is None or (_order(chain) > _order(ruling) and not _rules(chain, here))
+    return _loops_back(chain, here, ruling)
+
+
+def _may_loop_back(here: _Chain, ruling: _Chain | None) -> bool:
+    """Whether an assignment further down may be met: there is a loop around, and the ruling one stands before it."""
+    around = [depth for depth, (_, _, is_loop) in enumerate(here) if is_loop]
+    if not around or ruling is None:
+        return bool(around)
+    return len(ruling) <= around[-1] or ruling[around[-1]][0] != here[around[-1]][0]
 
 
 def _rules(chain: _Chain, here: _Chain) -> bool:
@@ -95,7 +113,6 @@ class _Places:
         self._note(function.node.body, (), (id(function.node.body), (), False))
         self._statements.sort(key=lambda each: each[0])
         self._first_lines = [first for first, _, _ in self._statements]
-        self._bindings: dict[str, list[tuple[Binding, _Chain | None, tuple[int, int]]]] = {}
 
     def of(self, node: ast.AST) -> _Chain | None:
         """The place of the statement that a node is, or is a part of; None for what is no node of the body."""
@@ -107,14 +124,6 @@ class _Places:
             if line <= last and any(each is node for each in _own_parts(statement)):
                 return self._chains[id(statement)]
         return None
-
-    def of_bindings(
-        self, name: str, bindings: Sequence[Binding]
-    ) -> list[tuple[Binding, _Chain | None, tuple[int, int]]]:
-        """The bindings of a name in the function, each with its place, and its line and column."""
-        if name not in self._bindings:
-            self._bindings[name] = [(each, self.of(each.node), _line(each.node)) for each in bindings]
-        return self._bindings[name]
 
     def _note(self, body: Sequence[ast.AST], around: _Chain, block: _Place) -> None:
         """Note the statements of a block; the body of a `with` runs as part of the block around it."""
@@ -134,6 +143,30 @@ class _Places:
 
 
 _places = lru_cache(maxsize=512)(_Places)
+
+
+@record
+class _Placed:
+    """A binding, where in the text it stands among those of its name, and the place of it."""
+
+    number: int
+    binding: Binding
+    chain: _Chain
+
+
+class _Definitions:
+    """The bindings of one name in a function, in the order of the lines: they are asked for at each use of the name."""
+
+    def __init__(self, function: Function, name: str) -> None:
+        places = _places(function)
+        found = [(number, each, places.of(each.node)) for number, each in enumerate(function.scope.names[name])]
+        self.parameters = [(number, each) for number, each, chain in found if chain is None]
+        placed = [_Placed(number, each, chain) for number, each, chain in found if chain is not None]
+        self.placed = sorted(placed, key=lambda each: _line(each.binding.node))
+        self.lines = [_line(each.binding.node) for each in self.placed]
+
+
+_definitions = lru_cache(maxsize=4096)(_Definitions)
 
 
 def _blocks(statement: ast.AST) -> list[tuple[str, list[ast.AST]]]:

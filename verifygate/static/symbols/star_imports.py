@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from verifygate.sources.file import SourceFile
 from verifygate.static.symbols.program import Module, Program
 
 
@@ -11,6 +12,10 @@ class StarImports:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._binders: dict[tuple[str, Module], Module | None] = {}
+        self._reach: dict[str, list[SourceFile]] = {}
+        """File -> itself, and the files of which it imports everything, directly or not."""
+        self._may: dict[tuple[str, str], bool] = {}
+        """File and name -> whether one of those may bind the name."""
 
     def binder(self, name: str, module: Module) -> Module | None:
         """The file that binds a name which is global in a module: itself, or one of which it imports everything."""
@@ -40,17 +45,24 @@ class StarImports:
 
     def _may_bind(self, path: str, name: str) -> bool:
         """Whether a file, or one of which it imports everything, may bind a name at its top level: parses nothing."""
-        seen, stack = {path}, [path]
-        while stack:
-            file = self.program.sources.get(stack.pop())
-            if file is None:
-                continue
-            if file.may_bind(name):
-                return True
-            for source in file.stars:
-                dotted = source.lstrip(".")
-                inside = self.program.imports.located(dotted, file, len(source) - len(dotted))
-                if inside is not None and inside not in seen:
-                    seen.add(inside)
-                    stack.append(inside)
-        return False
+        key = (path, name)
+        if key not in self._may:
+            self._may[key] = any(file.may_bind(name) for file in self._reached(path))
+        return self._may[key]
+
+    def _reached(self, path: str) -> list[SourceFile]:
+        if path not in self._reach:
+            seen, stack, found = {path}, [path], []
+            while stack:
+                file = self.program.sources.get(stack.pop())
+                if file is None:
+                    continue
+                found.append(file)
+                for source in file.stars:
+                    dotted = source.lstrip(".")
+                    inside = self.program.imports.located(dotted, file, len(source) - len(dotted))
+                    if inside is not None and inside not in seen:
+                        seen.add(inside)
+                        stack.append(inside)
+            self._reach[path] = found
+        return self._reach[path]

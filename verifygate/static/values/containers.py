@@ -94,11 +94,15 @@ class Containers:
         return Contents(tuple(found))
 
     def _mapping(self, pairs: Sequence[tuple[ast.expr | None, ast.expr]], frame: Frame) -> Contents | None:
-        found: Contents | None = Contents((), ())
+        found: dict[object, Bound] = {}
         for key, value in pairs:
             added = self.of(value, frame) if key is None else self.entry(key, Bound(value, frame), frame)
-            found = merged(found, added)
-        return found
+            if added is None or added.keys is None:
+                return None
+            found |= zip(added.keys, added.elements, strict=True)
+            if len(found) > MOST:
+                return None
+        return Contents(tuple(found.values()), tuple(found))
 
     def entry(self, key: ast.expr, value: Bound, frame: Frame) -> Contents | None:
         """A dict of one entry, where its key is a constant."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -272,8 +273,9 @@ def may_end(op: ast.boolop, value: Value) -> bool:
     return truth_of(value) is not isinstance(op, ast.And)
 
 
+@lru_cache(maxsize=64)
 def dict_items(node: ast.Dict | ast.Call) -> dict[str, ast.expr]:
-    """The constant text keys of a dict written out."""
+    """The constant text keys of a dict written out; kept for the next read of the same dict, and not to be changed."""
     if isinstance(node, ast.Call):
         return {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
     pairs = zip(node.keys, node.values, strict=True)

@@ -82,6 +82,7 @@ class Evaluator:
         self.demand = Demand()
         self._bases: dict[Class, tuple[Class, ...]] = {}
         self._outside_names: dict[str, Values] = {}
+        self._bases_outside: dict[Class, frozenset[str]] = {}
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), StarImports(program)
         self.sets_by_name = self._overrides.sets_by_name
         self._inherited, self._subscripts, self._replaced = SuperLookup(self), Subscripts(self), ReplacedFunctions(self)
@@ -349,9 +350,20 @@ class Evaluator:
 
     def outside_bases(self, made: Class) -> frozenset[str]:
         """Names outside the project that the class derives from, directly or not."""
-        bases = ((base, self.module_frame(each.module)) for each in self.linearised(made) for base in each.node.bases)
-        values = (value for base, home in bases for value in self.values(base, home))
-        return frozenset(value.name for value in values if isinstance(value, ExternalName))
+        if (known := self._bases_outside.get(made)) is not None:
+            return known
+        gaps, found, counted = self.demand.gaps, set[str](), set[Class]()
+        for each in self.linearised(made):
+            if each not in counted and (below := self._bases_outside.get(each)) is not None:
+                found |= below
+                counted.update(self.linearised(each))
+            elif each not in counted:
+                home = self.module_frame(each.module)
+                values = (value for base in each.node.bases for value in self.values(base, home))
+                found |= {value.name for value in values if isinstance(value, ExternalName)}
+        if self.demand.gaps == gaps:
+            self._bases_outside[made] = frozenset(found)
+        return frozenset(found)
 
     def _called(self, callee: Value, call: ast.Call, frame: Frame) -> Sequence[Value]:
         if callee is UNKNOWN or self._replaced.holds(callee, frame) or runs_only_by_super(callee, call):
