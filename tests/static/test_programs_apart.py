@@ -92,6 +92,29 @@ def test_a_package_is_one_part(tmp_path: Path):
     ]
 
 
+@pytest.mark.parametrize("line", ["import ours.amp as amp", "from ours import amp", "import json, ours"])
+def test_a_package_that_is_installed_is_connected(tmp_path: Path, line: str):
+    """Programs of a tree may use a library of it that they do not lie beside: the one of that name."""
+    made(tmp_path, apps__one__train=line, libs__ours__ours__amp="import torch", other__x="import json")
+    (tmp_path / "libs/ours/ours/__init__.py").write_text("")
+    (tmp_path / "libs/ours/pyproject.toml").write_text("")
+    sources = read_sources(tmp_path, ["."])
+    assert apart(sources) == [
+        ["apps/one/train.py", "libs/ours/ours/__init__.py", "libs/ours/ours/amp.py"],
+        ["other/x.py"],
+    ]
+
+
+def test_of_several_packages_of_a_name_none_is_meant(tmp_path: Path):
+    """Copies of a library in several programs: who imports it from elsewhere means the one that is published."""
+    (tmp_path / "a/lib").mkdir(parents=True)
+    (tmp_path / "b/lib").mkdir(parents=True)
+    for place in ("a/lib/__init__.py", "b/lib/__init__.py", "a/pyproject.toml", "b/pyproject.toml"):
+        (tmp_path / place).write_text("")
+    sources = made(tmp_path, c__train="import lib")
+    assert apart(sources) == [["a/lib/__init__.py"], ["b/lib/__init__.py"], ["c/train.py"]]
+
+
 def test_what_loads_modules_by_name_is_one_part_with_all_below_it(tmp_path: Path):
     """A registry imports what its configuration names."""
     sources = made(

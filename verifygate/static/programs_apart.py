@@ -8,7 +8,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator
 
+from verifygate.framework_names import LIBRARIES
 from verifygate.sources.configuration_file import ConfigurationFile
+from verifygate.sources.file import SourceFile
 from verifygate.sources.import_resolution import LOADS_BY_NAME, ImportResolver
 from verifygate.sources.tree import Sources
 
@@ -40,12 +42,13 @@ class _Components:
 def parts_of(sources: Sources) -> list[Sources]:
     """The sources in parts that tell nothing of one another, in order of their first files.
 
-    Connected are files of which one imports the other, all of a package, all in one folder, and, with a file that loads
-    modules by name, all below the folder that holds its part. A configuration goes to the part nearest to it.
+    Connected are files of which one imports the other, or the one package of that name that can be installed; all of a
+    package, all in one folder, and, with a file that loads modules by name, all below the folders of its part. A
+    configuration goes to the part nearest to it.
     """
     components = _Components(file.path for file in sources)
     resolver = ImportResolver(sources)
-    for one, other in (*_by_imports(sources, resolver), *_by_folders(sources)):
+    for one, other in (*_by_imports(sources, resolver), *_by_packages(sources, resolver), *_by_folders(sources)):
         components.connect(one, other)
     _connect_what_is_loaded(sources, components)
     found = components.all()
@@ -70,6 +73,41 @@ def _by_imports(sources: Sources, resolver: ImportResolver) -> Iterator[tuple[st
             yield link.twin, beside
 
 
+def _by_packages(sources: Sources, resolver: ImportResolver) -> Iterator[tuple[str, str]]:
+    """Imports that lead to no file from where they stand, and may mean a package of the tree that is installed.
+
+    It is one with a build file beside it, of whose name there is no other module in the tree: many are called `utils`.
+    """
+    builds = {posixpath.dirname(file.path) for file in (*sources, *sources.configuration) if _builds(file.path)}
+    places: dict[str, set[str]] = {}
+    for path in (file.path.removesuffix(".py") for file in sources):
+        parts = path.split("/")
+        for count, name in enumerate(parts, 1):
+            places.setdefault(name, set()).add("/".join(parts[:count]))
+    only: dict[str, str] = {}
+    for name, found in places.items():
+        *others, place = sorted(found, key=len)
+        init = f"{place}/__init__.py"
+        is_built = sources.get(init) is not None and posixpath.dirname(place).removesuffix("/src") in builds
+        if is_built and name not in LIBRARIES and all(place.startswith(f"{each}/") for each in others):
+            only[name] = init
+    for file in sources:
+        for name in only.keys() & _first_names(file):
+            if resolver.located(name, file) is None:
+                yield file.path, only[name]
+
+
+def _builds(path: str) -> bool:
+    return posixpath.basename(path) in ("setup.py", "pyproject.toml")
+
+
+def _first_names(file: SourceFile) -> set[str]:
+    """`a` of each `import a.b` and `from a.b import c`."""
+    dotted = [source for source, _ in file.imports if source is not None]
+    dotted += [part.strip() for source, names in file.imports if source is None for part in names.split(b",")]
+    return {each.decode("ascii", "replace").split(".")[0].split(" ")[0] for each in dotted}
+
+
 def _by_folders(sources: Sources) -> Iterator[tuple[str, str]]:
     first: dict[str, str] = {}
     for file in sources:
@@ -81,14 +119,31 @@ def _by_folders(sources: Sources) -> Iterator[tuple[str, str]]:
 
 
 def _connect_what_is_loaded(sources: Sources, components: _Components) -> None:
-    """Connect each part in which a file loads modules by name with all that lies below the part's own folder."""
+    """Connect each part in which a file loads modules by name with all that lies where Python may look for them.
+
+    Those are the folders of its programs, and those that hold its packages.
+    """
     loading = {components.of(file.path) for file in sources if any(word in file.data for word in LOADS_BY_NAME)}
     found = components.all()
     for first in sorted(loading):
-        root = posixpath.commonpath([f"/{path}" for path in map(posixpath.dirname, found[first])]).lstrip("/")
-        for path in found:
-            if not root or path.lstrip("/").startswith(f"{root}/"):
-                components.connect(first, path)
+        roots = {_search_root(file.folder, sources) for file in sources.each(found[first])}
+        for file in sources:
+            if not roots.isdisjoint(_and_above(file.folder)):
+                components.connect(first, file.path)
+
+
+def _search_root(folder: str, sources: Sources) -> str:
+    """The folder itself, or what holds the outermost package that it is in."""
+    while sources.get(f"{folder}/__init__.py") is not None:
+        folder = posixpath.dirname(folder)
+    return folder
+
+
+def _and_above(folder: str) -> Iterator[str]:
+    yield folder
+    while folder.strip("/"):
+        folder = posixpath.dirname(folder)
+        yield folder
 
 
 def _configuration_of(sources: Sources, components: _Components) -> dict[str, list[ConfigurationFile]]:
