@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from verifygate.base.errors import UsageError
 from verifygate.base.forked import can_fork, each_in_a_process
 
+fork = os.fork
 pytestmark = pytest.mark.skipif(not can_fork(), reason="processes are not forked on this system")
 
 
@@ -46,12 +49,34 @@ def test_what_breaks_there_is_done_here():
     assert list(each_in_a_process([Work(1), Work(2, "break")], 2))[1] == (2, 0)
 
 
-def test_a_killed_process_is_an_error_in_one_line():
+def test_a_killed_process_is_an_error_in_one_line(monkeypatch: pytest.MonkeyPatch):
     """To do it again here might end this process as well. No other process is left behind."""
+    begun: list[int] = []
+    monkeypatch.setattr(os, "fork", lambda: begun.append(fork()) or begun[-1])
     with pytest.raises(UsageError, match="the work: was ended by SIGKILL"):
         list(each_in_a_process([Work(1), Work(2, "die"), Work(3)], 2))
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert begun
+    for process in begun:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(process, os.WNOHANG)
+
+
+def test_what_no_process_can_be_begun_for_is_done_here(monkeypatch: pytest.MonkeyPatch):
+    """Where the system has no room for another one; the others go on."""
+    times: list[int] = []
+
+    def seldom() -> int:
+        times.append(1)
+        if len(times) % 2:
+            raise OSError(errno.EAGAIN, "no room")
+        return fork()
+
+    monkeypatch.setattr(os, "fork", seldom)
+    opened = len(list(Path("/proc/self/fd").iterdir()))
+    answers = list(each_in_a_process([Work(size) for size in (3, 9, 1, 7)], 2))
+    assert [size for size, _ in answers] == [3, 9, 1, 7]
+    assert [process == 0 for _, process in answers] == [True, True, False, False]
+    assert len(list(Path("/proc/self/fd").iterdir())) == opened
 
 
 def test_a_large_answer_comes_whole():

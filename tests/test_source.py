@@ -11,6 +11,7 @@ import pytest
 
 from verifygate.base.errors import UsageError
 from verifygate.cli import main
+from verifygate.configured_precision.read import ConfiguredPrecision
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.file import SourceFile
 from verifygate.sources.linked_files import one_of_each
@@ -132,7 +133,9 @@ def test_who_asks_for_a_link_is_told_of_its_file(
     (root / "pyproject.toml").write_text("")
     monkeypatch.chdir(root)
     assert main(["check", "--no-cache", "--select", "AMP501", "two/model.py"]) == 1
-    assert "one/model.py:8" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "one/model.py:8" in told
+    assert "in 1 file" in told
 
 
 @pytest.mark.parametrize(
@@ -171,6 +174,39 @@ def test_a_link_that_loads_by_name_is_a_file_of_its_own(tmp_path: Path, text: st
     (tmp_path / "a/model.py").write_text(text)
     (tmp_path / "b/model.py").symlink_to("../a/model.py")
     assert not one_of_each(read_sources(tmp_path, ["."])).links
+
+
+@pytest.mark.parametrize(
+    ("text", "beside", "links"),
+    [
+        ("open('ds.json')", "b/ds.json", []),
+        ("open('ds.json')", "a/ds.json", ["b/train.py"]),
+        ("import hydra", "b/conf/main.yaml", []),
+        ("print(x.shape)", "b/run.sh", ["b/train.py"]),
+    ],
+    ids=["another beside the link", "one beside the file", "a folder of them", "a script"],
+)
+def test_a_link_beside_a_configuration_is_a_file_of_its_own(tmp_path: Path, text: str, beside: str, links: list[str]):
+    """The name that it opens is another file there."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b/conf").mkdir(parents=True)
+    (tmp_path / "a/train.py").write_text(text)
+    (tmp_path / "b/train.py").symlink_to("../a/train.py")
+    (tmp_path / beside).write_text("{}")
+    assert [link.path for link in one_of_each(read_sources(tmp_path, ["."])).links] == links
+
+
+def test_a_command_that_starts_a_link_starts_its_file(tmp_path: Path):
+    """What a script gives it is told of the file that is analysed."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a/train.py").write_text("import torch\n")
+    (tmp_path / "b/train.py").symlink_to("../a/train.py")
+    write(tmp_path, "c/train.py")
+    (tmp_path / "b/run.sh").write_text("accelerate launch train.py --mixed_precision fp16\n")
+    once = one_of_each(read_sources(tmp_path, ["."]))
+    assert once.links
+    assert [each.programs for each in ConfiguredPrecision(once).settings] == [("a/train.py",)]
 
 
 def test_the_digest_is_of_paths_and_bytes(tmp_path: Path):

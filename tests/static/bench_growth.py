@@ -22,7 +22,7 @@ from pathlib import Path
 from verifygate.base.cpu_time import Timings
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.sources.discovery import read_sources
-from verifygate.static.engine import analyse
+from verifygate.static.engine import Means, analyse
 
 LOOP = """
 
@@ -146,7 +146,7 @@ def measured(files: dict[str, str]) -> tuple[Timings, int]:
         sources = read_sources(Path(folder), ["."])
     timings = Timings()
     with timings.part("between the parts"):
-        found = analyse(sources, RuleSelection(), with_constructs=False, merged=False, timings=timings)
+        found = analyse(sources, RuleSelection(), with_constructs=False, merged=False, means=Means(timings=timings))
     return timings, len(found.findings)
 
 

@@ -148,6 +148,23 @@ def test_a_configuration_goes_to_the_part_around_it(tmp_path: Path):
     ]
 
 
+def test_what_reads_a_configuration_goes_with_it(tmp_path: Path):
+    """Wherever it lies; with the programs nearest to it, and what else reads it."""
+    starts = "import deepspeed\nimport torch\ndeepspeed.initialize(config='{}')\n"
+    made(tmp_path, a__train=starts.format("far/ds.json"), b__tune=starts.format("far/ds.json"), c__train="import torch")
+    made(tmp_path, d__x__train=starts.format("../y/zero.json"), d__y__tool="import torch", e__train="import torch")
+    for place in ("far/ds.json", "d/y/zero.json", "e/other.json"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).write_text('{"fp16": {"enabled": true, "loss_scale": 0}}')
+    parts = parts_of(read_sources(tmp_path, ["."]))
+    assert [([file.path for file in part], [each.path for each in part.configuration]) for part in parts] == [
+        (["a/train.py", "b/tune.py"], ["far/ds.json"]),
+        (["c/train.py"], []),
+        (["d/x/train.py", "d/y/tool.py"], ["d/y/zero.json"]),
+        (["e/train.py"], ["e/other.json"]),
+    ]
+
+
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
     """A tree of programs: the cases of several files, each in a folder of its own."""
@@ -217,6 +234,26 @@ def test_a_changed_file_makes_its_own_part_anew(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("large")
+def test_what_changes_during_an_analysis_is_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The result is kept under the files that it is of, and not under those that lie there when it is kept."""
+    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    root = tmp_path / "tree"
+    made(root, a__train=TRAINS.format(step="step"), b__train="import deepspeed\nimport torch\nopen('ds.json')\n")
+    (root / "b/ds.json").write_text('{"fp16": {"enabled": true, "loss_scale": 0}}')
+    original = engine.analyse_part
+
+    def watched(part: Sources, task: Task, timings: Timings) -> AnalysisResult:
+        (root / "b/ds.json").write_text('{"bf16": {"enabled": true}}')
+        return original(part, task, timings)
+
+    monkeypatch.setattr(engine, "analyse_part", watched)
+    before = analyse(read_sources(root, ["."]), RuleSelection(), means=Means(kept=KeptParts()))
+    after = analyse(read_sources(root, ["."]), RuleSelection(), means=Means(kept=KeptParts()))
+    assert after == analyse(read_sources(root, ["."]), RuleSelection())
+    assert after.contract != before.contract
+
+
+@pytest.mark.usefixtures("large")
 def test_the_base_of_a_change_is_worked_out_where_it_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Its other parts are those of today."""
     monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
@@ -247,21 +284,33 @@ class Harm:
         return os.mkdir, ("harmed",)
 
 
+def calling(module: str, name: str) -> bytes:
+    """A pickle that calls what a module has under that name, which may have dots, to make a folder."""
+    command = pickle.dumps(["mkdir", "harmed"], 4)[:-1].partition(b"]")[2]
+    return b"\x80\x04c" + f"{module}\n{name}\n".encode() + b"]" + command + b"\x85R."
+
+
 @pytest.mark.parametrize(
-    "value",
-    [Harm(), ("a tuple",), NotFollowed(path="a", line=1, reason="b")],
-    ids=["a call", "no result", "another record"],
+    "data",
+    [
+        pickle.dumps(Harm()),
+        pickle.dumps(("a tuple",)),
+        pickle.dumps(NotFollowed(path="a", line=1, reason="b")),
+        calling("verifygate.process.subject", "subprocess.Popen"),
+    ],
+    ids=["a call", "no result", "another record", "what a module of ours imports"],
 )
-def test_what_is_no_result_is_not_recalled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: object):
+def test_what_is_no_result_is_not_recalled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes):
     """Whatever lies in the folder: nothing of it runs, and the part is analysed."""
     monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     part, task = made(tmp_path / "tree", a="import torch"), Task(RuleSelection())
-    text = base64.b64encode(pickle.dumps(value)).decode()
+    text = base64.b64encode(data).decode()
     kept = KeptParts()
-    answer_cache.keep(kept.key(part, task), answer_cache.CheckOutput((text,), 0), _SHELF)
-    assert answer_cache.recall(kept.key(part, task), _SHELF) is not None
-    assert kept.recall(part, task) is None
+    key = kept.key(part, task)
+    answer_cache.keep(key, answer_cache.CheckOutput((text,), 0), _SHELF)
+    assert answer_cache.recall(key, _SHELF) is not None
+    assert kept.recall(key) is None
     assert not (tmp_path / "harmed").exists()
 
 

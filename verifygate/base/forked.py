@@ -31,7 +31,7 @@ class Work(Protocol[Told, Answer_co]):
         ...
 
     def here(self, told: Told | None) -> Answer_co:
-        """The answer, from what the other process has sent; None where an exception ended it."""
+        """The answer, from what the other process has sent; None where there was none, or an exception ended it."""
         ...
 
 
@@ -54,9 +54,14 @@ def each_in_a_process(work: Sequence[Work[Told, Answer_co]], jobs: int) -> Itera
             while number not in told:
                 while waiting and len(running) < jobs:
                     begun = waiting.pop()
-                    running[begun] = _begun(work[begun])
-                ended = _first_to_end(running)
-                told[ended] = _read(*running.pop(ended), work[ended].name)
+                    under_way = _begun(work[begun])
+                    if under_way is None:
+                        told[begun] = b""
+                    else:
+                        running[begun] = under_way
+                if number not in told:
+                    ended = _first_to_end(running)
+                    told[ended] = _read(*running.pop(ended), work[ended].name)
             data = told.pop(number)
             yield each.here(pickle.loads(data) if data else None)  # noqa: S301 - of this program's own process
     finally:
@@ -66,11 +71,17 @@ def each_in_a_process(work: Sequence[Work[Told, Answer_co]], jobs: int) -> Itera
             os.close(pipe)
 
 
-def _begun(work: Work[Told, Answer_co]) -> tuple[int, int]:
+def _begun(work: Work[Told, Answer_co]) -> tuple[int, int] | None:
+    """The process that does the work, and the pipe that it writes to; None where the system has no room for it."""
     reads, writes = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    process = os.fork()
+    try:
+        process = os.fork()
+    except OSError:
+        os.close(reads)
+        os.close(writes)
+        return None
     if process:
         os.close(writes)
         return process, reads

@@ -10,6 +10,7 @@ import base64
 import io
 import pickle
 from collections.abc import Iterator
+from enum import Enum
 
 from verifygate.base.records import replace
 from verifygate.check import answer_cache
@@ -20,7 +21,7 @@ from verifygate.static.part import Task
 _SHELF = "parts"
 _MOST = 2_000
 """Parts that are kept: a tree of many programs has a few hundred."""
-_OWN = "verifygate."
+_OF_RESULTS = tuple(f"verifygate.{name}." for name in ("model", "protocol", "rule_codes", "static.analysis_result"))
 
 
 class KeptParts:
@@ -29,9 +30,13 @@ class KeptParts:
     def __init__(self) -> None:
         self._program = answer_cache.program_digest()
 
-    def recall(self, part: Sources, task: Task) -> AnalysisResult | None:
-        """The result of the same task on the same files; None where none is known that can be trusted."""
-        known = answer_cache.recall(self.key(part, task), _SHELF)
+    def key(self, part: Sources, task: Task) -> str:
+        """The digest of all that the result of a part rests on."""
+        return answer_cache.key_of(_question(part, task), part, self._program)
+
+    def recall(self, key: str) -> AnalysisResult | None:
+        """The result of that key; None where none is known that can be trusted."""
+        known = answer_cache.recall(key, _SHELF)
         if known is None:
             return None
         try:
@@ -40,23 +45,21 @@ class KeptParts:
             return None
         return found if isinstance(found, AnalysisResult) else None
 
-    def keep(self, part: Sources, task: Task, result: AnalysisResult) -> None:
+    def keep(self, key: str, result: AnalysisResult) -> None:
         """Keep a result. Where that cannot be, nothing is lost but time."""
         text = base64.b64encode(pickle.dumps(result, pickle.HIGHEST_PROTOCOL)).decode()
-        answer_cache.keep(self.key(part, task), answer_cache.CheckOutput((text,), 0), _SHELF, _MOST)
-
-    def key(self, part: Sources, task: Task) -> str:
-        """The digest of all that the result of a part rests on."""
-        return answer_cache.key_of(_question(part, task), part, self._program)
+        answer_cache.keep(key, answer_cache.CheckOutput((text,), 0), _SHELF, _MOST)
 
 
 class _Results(pickle.Unpickler):
-    """Reads results, which are made of records and enumerations of this program and of nothing else."""
+    """Reads results, which are made of records and enumerations of a few modules and of nothing else."""
 
     def find_class(self, module: str, name: str) -> type:
-        found = super().find_class(module, name) if module.startswith(_OWN) else None
-        if not isinstance(found, type):
-            raise pickle.UnpicklingError(f"{module}.{name} is no part of a result")
+        found = super().find_class(module, name) if f"{module}.".startswith(_OF_RESULTS) else None
+        if not isinstance(found, type) or (found.__module__, found.__qualname__) != (module, name):
+            raise pickle.UnpicklingError(f"{module}.{name} is no class of a result")
+        if not issubclass(found, Enum) and not hasattr(found, "__dataclass_fields__"):
+            raise pickle.UnpicklingError(f"{module}.{name} is neither a record nor an enumeration")
         return found
 
 

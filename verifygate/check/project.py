@@ -38,10 +38,16 @@ class Asked(NamedTuple):
     """From a path of the sources to what a person would type; None where these are the same."""
     left_out: int = 0
     """Named files that `[project] exclude` matches."""
+    homes: frozenset[str] = frozenset()
+    """Files that links in the scope lead to: these may be analysed in place of the links."""
+
+    def is_named(self, path: str) -> bool:
+        """Whether this file was asked for, by its own path."""
+        return self.scope is None or _is_below(path, self.scope)
 
     def is_asked(self, path: str) -> bool:
         """Whether the answer is about this file."""
-        return self.scope is None or _is_below(path, self.scope)
+        return path in self.homes or self.is_named(path)
 
     def is_there(self, path: str) -> bool:
         """Whether there is a file at this path, relative to the root."""
@@ -89,13 +95,14 @@ def read_asked(
     asked = Asked(
         read,
         root,
-        _with_homes(frozenset(inside), read),
+        frozenset(inside),
         frozenset(wanted or inside),
         exclude,
         None if root == start and not any(Path(each).is_absolute() for each in named) else _typist(root, start, named),
         sum(_is_excluded(each, exclude) for each in inside),
+        frozenset(file.twin for file in read if file.twin and _is_below(file.path, frozenset(inside))),
     )
-    if not asked.left_out and not any(asked.is_asked(path) for path in _paths(read)):
+    if not asked.left_out and not any(asked.is_named(path) for path in _paths(read)):
         raise nothing_found(named, exclude)
     return asked
 
@@ -124,11 +131,6 @@ def _with_text(sources: Sources, edited: SourceFile) -> Sources:
     """The sources with another text of one file, or with that file in addition."""
     others = [file for file in sources if file.path != edited.path]
     return Sources([*others, edited], sources.unreadable, sources.configuration)
-
-
-def _with_homes(scope: frozenset[str], sources: Sources) -> frozenset[str]:
-    """What is asked for, and the files that links among it lead to: these may be analysed in place of the links."""
-    return scope | {file.twin for file in sources if file.twin and _is_below(file.path, scope)}
 
 
 def _placed(start: Path, path: str) -> Path:

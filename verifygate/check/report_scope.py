@@ -33,7 +33,7 @@ def within(report: CheckReport, asked: Asked) -> CheckReport:
     lost = tuple(each for each in report.not_analysed if asked.is_asked(each.path))
     return replace(
         report,
-        files_checked=sum(asked.is_asked(file.path) for file in asked.sources) - len(lost),
+        files_checked=sum(asked.is_named(file.path) for file in asked.sources) - len(lost),
         findings=tuple(each for each in report.findings if concerns(each, asked)),
         not_analysed=lost,
         not_followed=tuple(each for each in report.not_followed if asked.is_asked(each.path)),

@@ -85,8 +85,8 @@ def _resolved(word: str, folder: str, sources: Sources) -> str:
     text = re.sub(r"^\$\{?\w+\}?/", "", word.strip("\"'"))
     for base in (folder, ""):
         path = posixpath.normpath(posixpath.join(base, text))
-        if sources.get(path) is not None:
-            return path
+        if (there := sources.at(path)) is not None:
+            return there.path
     ending = "/" + text.removeprefix("./")
     found = [file.path for file in sources if file.path.endswith(ending)]
     return found[0] if len(found) == 1 else ""

@@ -33,6 +33,9 @@ class ConfigurationFile:
     @cached_property
     def data(self) -> bytes:
         """Its bytes; none of a file that is too large, or cannot be read."""
+        if not self._origin:
+            return b""
+        self.stamp  # noqa: B018 - taken first: what changes meanwhile must not be known by the later one
         try:
             if os.stat(self._origin).st_size > MAX_BYTES:  # noqa: PTH116 - asked of every file
                 return b""
@@ -40,7 +43,7 @@ class ConfigurationFile:
         except OSError:
             return b""
 
-    @property
+    @cached_property
     def stamp(self) -> str:
         """What changes where the file does; one on disk is not read for it."""
         if not self._origin:

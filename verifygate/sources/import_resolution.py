@@ -73,6 +73,16 @@ def resolve(
     return None
 
 
+def import_statements(file: SourceFile) -> Iterator[tuple[str, str]]:
+    """(`..a`, `b, c as d`) of each `from ..a import b, c as d`; (`a.b`, ``) of each module of an `import a.b, c`."""
+    for source, names in file.imports:
+        text = names.decode("ascii", "replace")
+        if source is not None:
+            yield source.decode("ascii", "replace"), text
+        else:
+            yield from ((words[0], "") for part in text.split(",") if (words := part.split()))
+
+
 class ImportResolver:
     """Import resolution among the files under audit.
 
@@ -105,17 +115,10 @@ class ImportResolver:
 
     def loaded(self, file: SourceFile) -> Iterator[tuple[str, ...]]:
         """The files that each import of a file loads, in order, but for those that lead out of the project."""
-        for source, names in file.imports:
-            text = names.decode("ascii", "replace")
-            if source is None:
-                for part in text.split(","):
-                    if (words := part.split()) and words[0].partition(".")[0] in self._parts:
-                        yield self._files(words[0], file, 0, ())
-                continue
-            dotted = source.decode("ascii", "replace")
+        for dotted, names in import_statements(file):
             below = dotted.lstrip(".")
             if not below or below.partition(".")[0] in self._parts:
-                yield self._files(below, file, len(dotted) - len(below), _NAME.findall(text))
+                yield self._files(below, file, len(dotted) - len(below), _NAME.findall(names))
 
     def _files(self, name: str, importer: SourceFile, level: int, names: Iterable[str]) -> tuple[str, ...]:
         found = self.resolved(name, importer, level, names)

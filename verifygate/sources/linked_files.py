@@ -1,7 +1,8 @@
 """Symbolic links to source files: one module, or two?
 
 A link is the file that it leads to where its imports mean the same modules from both folders. Then one of them is
-analysed. Where an import means another module beside the link, the same text is another program: both are.
+analysed. Where an import means another module beside the link, or a name another configuration, the same text is
+another program: both are.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from verifygate.sources.file import SourceFile
 from verifygate.sources.import_resolution import LOADS_BY_NAME, ImportResolver, Loaded
 from verifygate.sources.tree import Sources
+
+_NAMES_CONFIGURATION = (b".yaml", b".yml", b".json", b".toml", b"hydra")
 
 
 def one_of_each(sources: Sources) -> Sources:
@@ -33,7 +36,16 @@ def _home(link: SourceFile, sources: Sources) -> SourceFile | None:
     home = sources.get(link.twin)
     if home is None or not link.path.endswith(".py") or (home.data, home.is_test) != (link.data, link.is_test):
         return None
-    return None if any(word in link.data for word in LOADS_BY_NAME) else home
+    by_name = any(word in link.data for word in LOADS_BY_NAME) or _may_be_configured(link, sources)
+    return None if by_name else home
+
+
+def _may_be_configured(link: SourceFile, sources: Sources) -> bool:
+    """Whether it names a configuration, and one lies below the link's folder: it may be another than the file's."""
+    if not any(word in link.data for word in _NAMES_CONFIGURATION):
+        return False
+    below = f"{link.folder}/" if link.folder else ""
+    return any(each.path.startswith(below) for each in sources.configuration if each.suffix != ".sh")
 
 
 def _agree(one: Loaded, other: Loaded, same: dict[str, str]) -> bool:

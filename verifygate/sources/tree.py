@@ -52,6 +52,14 @@ class Sources:
     def get(self, path: str) -> SourceFile | None:
         return self._by_path.get(path)
 
+    def at(self, path: str) -> SourceFile | None:
+        """The file at a path, or the one that a link there leads to."""
+        return self._by_path.get(path) or self._by_path.get(self._homes.get(path, ""))
+
+    @cached_property
+    def _homes(self) -> dict[str, str]:
+        return {link.path: link.twin for link in self.links}
+
     def each(self, paths: Iterable[str]) -> Iterator[SourceFile]:
         """The files at those paths that are under audit."""
         return (file for path in paths if (file := self._by_path.get(path)) is not None)

@@ -31,11 +31,15 @@ PAYS_BYTES = 1024 * 1024
 class Kept(Protocol):
     """Results of parts that were analysed before."""
 
-    def recall(self, part: Sources, task: Task) -> AnalysisResult | None:
-        """The result of the same task on the same files; None where none is known."""
+    def key(self, part: Sources, task: Task) -> str:
+        """What the result is known by. It is asked for before the analysis: a file may change during it."""
         ...
 
-    def keep(self, part: Sources, task: Task, result: AnalysisResult) -> None:
+    def recall(self, key: str) -> AnalysisResult | None:
+        """The result of that key; None where none is known."""
+        ...
+
+    def keep(self, key: str, result: AnalysisResult) -> None:
         """Keep a result."""
         ...
 
@@ -88,14 +92,15 @@ def analyse(
 def _results(asked: Sequence[tuple[Sources, Task]], means: Means) -> Iterator[AnalysisResult]:
     """The result of each part, in order."""
     with means.timings.part("recall what has not changed"):
-        known = [means.kept.recall(*each) if means.kept is not None else None for each in asked]
+        keys = [means.kept.key(*each) if means.kept is not None else "" for each in asked]
+        known = [means.kept.recall(key) if means.kept is not None else None for key in keys]
     left = [each for each, result in zip(asked, known, strict=True) if result is None]
     made = iter(_analysed(left, means))
-    for each, result in zip(asked, known, strict=True):
+    for key, result in zip(keys, known, strict=True):
         if result is None:
             result = next(made)
             if means.kept is not None and not result.not_analysed:
-                means.kept.keep(*each, result)
+                means.kept.keep(key, result)
         yield result
 
 

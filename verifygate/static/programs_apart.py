@@ -8,10 +8,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator
 
+from verifygate.configured_precision.read import ConfiguredPrecision
 from verifygate.framework_names import LIBRARIES
 from verifygate.sources.configuration_file import ConfigurationFile
-from verifygate.sources.file import SourceFile
-from verifygate.sources.import_resolution import LOADS_BY_NAME, ImportResolver
+from verifygate.sources.import_resolution import LOADS_BY_NAME, ImportResolver, import_statements
 from verifygate.sources.tree import Sources
 
 
@@ -43,18 +43,26 @@ def parts_of(sources: Sources) -> list[Sources]:
     """The sources in parts that tell nothing of one another, in order of their first files.
 
     Connected are files of which one imports the other, or the one package of that name that can be installed; all of a
-    package, all in one folder, and, with a file that loads modules by name, all below the folders of its part. A
-    configuration goes to the part nearest to it.
+    package, all in one folder, and all that read one configuration, or lie nearest to it; and, with a file that loads
+    modules by name, all below the folders of its part. A configuration that goes with no source goes to every part.
     """
     components = _Components(file.path for file in sources)
     resolver = ImportResolver(sources)
     for one, other in (*_by_imports(sources, resolver), *_by_packages(sources, resolver), *_by_folders(sources)):
         components.connect(one, other)
+    configured = _configured(sources)
+    for paths in configured.values():
+        for path in paths:
+            components.connect(paths[0], path)
     _connect_what_is_loaded(sources, components)
     found = components.all()
     if len(found) == 1:
         return [sources]
-    beside = _configuration_of(sources, components)
+    beside: dict[str, list[ConfigurationFile]] = {}
+    for each in sources.configuration:
+        paths = configured[each.path]
+        for first in [components.of(paths[0])] if paths else found:
+            beside.setdefault(first, []).append(each)
     parts: list[Sources] = []
     for first, paths in found.items():
         unreadable = sources.unreadable if not parts else ()
@@ -92,20 +100,13 @@ def _by_packages(sources: Sources, resolver: ImportResolver) -> Iterator[tuple[s
         if is_built and name not in LIBRARIES and all(place.startswith(f"{each}/") for each in others):
             only[name] = init
     for file in sources:
-        for name in only.keys() & _first_names(file):
+        for name in only.keys() & {dotted.partition(".")[0] for dotted, _ in import_statements(file)}:
             if resolver.located(name, file) is None:
                 yield file.path, only[name]
 
 
 def _builds(path: str) -> bool:
     return posixpath.basename(path) in ("setup.py", "pyproject.toml")
-
-
-def _first_names(file: SourceFile) -> set[str]:
-    """`a` of each `import a.b` and `from a.b import c`."""
-    dotted = [source for source, _ in file.imports if source is not None]
-    dotted += [part.strip() for source, names in file.imports if source is None for part in names.split(b",")]
-    return {each.decode("ascii", "replace").split(".")[0].split(" ")[0] for each in dotted}
 
 
 def _by_folders(sources: Sources) -> Iterator[tuple[str, str]]:
@@ -116,6 +117,23 @@ def _by_folders(sources: Sources) -> Iterator[tuple[str, str]]:
         while folder and sources.get(f"{folder}/__init__.py") is not None:
             yield f"{folder}/__init__.py", file.path
             folder = posixpath.dirname(folder)
+
+
+def _configured(sources: Sources) -> dict[str, list[str]]:
+    """Path of each configuration -> what it goes with: sources in the nearest folder above, and those that read it.
+
+    What reads it may be led by it to other files beside it.
+    """
+    folders = {file.folder: file.path for file in sources}
+    found: dict[str, list[str]] = {}
+    for each in sources.configuration:
+        folder = each.folder
+        while folder not in folders and folder:
+            folder = posixpath.dirname(folder)
+        found[each.path] = [folders[folder]] if folder in folders else []
+    for setting in ConfiguredPrecision(sources).settings:
+        found[setting.path] += setting.programs
+    return found
 
 
 def _connect_what_is_loaded(sources: Sources, components: _Components) -> None:
@@ -144,19 +162,3 @@ def _and_above(folder: str) -> Iterator[str]:
     while folder.strip("/"):
         folder = posixpath.dirname(folder)
         yield folder
-
-
-def _configuration_of(sources: Sources, components: _Components) -> dict[str, list[ConfigurationFile]]:
-    """First path of a part -> the configuration that goes with it.
-
-    It is the part with sources in the nearest folder above; where there is none, every part may be meant.
-    """
-    holding = {file.folder: components.of(file.path) for file in sources}
-    found: dict[str, list[ConfigurationFile]] = {}
-    for each in sources.configuration:
-        folder = posixpath.dirname(each.path)
-        while folder not in holding and folder:
-            folder = posixpath.dirname(folder)
-        for part in [holding[folder]] if folder in holding else components.all():
-            found.setdefault(part, []).append(each)
-    return found
