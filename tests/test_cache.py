@@ -158,6 +158,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "a list": lambda file: file.write_bytes(b"[]"),
     "another exit code": forge(lambda kept: kept.update(code=0)),
     "another text": forge(lambda kept: kept.update(out="No findings in 2 files.\n")),
+    "another file not analysed": forge(lambda kept: kept.update(lost=["verifygate: not analysed: other.py"])),
     "another key": forge(lambda kept: kept.update(key="0" * 64)),
     "writable for others": lambda file: file.chmod(0o666),
     "in a folder that is": lambda file: file.parent.chmod(0o777),
@@ -200,10 +201,26 @@ def test_a_tree_brings_no_answers_of_its_own(project: Path, monkeypatch: pytest.
     assert folder.is_relative_to(project.parent / "home")
 
 
-@pytest.mark.parametrize("broken", ["import torch\ndef f(:\n", "from torch.amp import autocast\ndef f(:\n"])
-def test_nothing_is_kept_while_a_file_cannot_be_analysed(project: Path, analysed: list[int], broken: str) -> None:
+@pytest.mark.parametrize(
+    ("broken", "code"), [("import torch\ndef f(:\n", 1), ("from torch.amp import autocast\ndef f(:\nmain()\n", 2)]
+)
+def test_what_is_no_python_is_told_again(
+    project: Path, analysed: list[int], capsys: pytest.CaptureFixture[str], broken: str, code: int
+) -> None:
+    """A large tree has such a file: its bytes say that it is none, as they say all else."""
     (project / "broken.py").write_text(broken, encoding="utf-8")
-    assert main(["check"]) == main(["check"])
+    (project / "test_it.py").write_text("import broken\n", encoding="utf-8")
+    first = main(["check"]), capsys.readouterr()
+    assert first[0] == code
+    assert "not analysed: broken.py: line 2" in first[1].err
+    assert (main(["check"]), capsys.readouterr()) == first
+    assert len(analysed) == 1
+
+
+def test_nothing_is_kept_while_a_file_cannot_be_read(project: Path, analysed: list[int]) -> None:
+    """It may be readable tomorrow, without any change to it."""
+    (project / os.fsdecode(b"\xff.py")).write_text("", encoding="utf-8")
+    assert main(["check"]) == main(["check"]) == 2
     assert len(analysed) == 2
     assert answers() == []
 

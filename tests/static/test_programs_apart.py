@@ -318,12 +318,13 @@ def test_what_is_no_result_is_not_recalled(tmp_path: Path, monkeypatch: pytest.M
 def test_a_file_that_cannot_be_analysed_is_told_from_its_part(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    """With exit code 2, each time: such a part is not kept."""
+    """With exit code 2, each time, also where the part is recalled."""
     monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
     root = tmp_path / "tree"
     starts = "if __name__ == '__main__':\n    main(*make(:\n"
     made(root, a__train=TRAINS.format(step="step"), b__train=TRAINS.format(step="step") + starts)
-    for _ in range(2):
+    for text in ("", "# another program"):
+        made(root, c__train=text)
         assert main(["check", str(root)]) == 2
         shown = capsys.readouterr()
         assert "b/train.py: line 12" in shown.err

@@ -25,7 +25,7 @@ from verifygate.sources.tree import Sources
 VARIABLE = "VERIFYGATE_CACHE_DIR"
 """The environment variable that names another folder."""
 MAX_ANSWERS = 300
-_FORM = "verifygate answer 3"
+_FORM = "verifygate answer 4"
 
 
 class CheckOutput(NamedTuple):
@@ -33,6 +33,8 @@ class CheckOutput(NamedTuple):
 
     out: tuple[str, ...]
     code: int
+    lost: tuple[str, ...] = ()
+    """A line on stderr for each file that could not be analysed."""
 
 
 def key_of(question: Iterable[str], sources: Sources, program: str = "") -> str:
@@ -99,13 +101,13 @@ def recall(key: str, shelf: str = "") -> CheckOutput | None:
         if not _is_own(file):
             return None
         kept = json.loads(file.read_bytes())
-        out, code = tuple(kept["out"]), kept["code"]
-        if kept != _record(key, CheckOutput(out, code)) or code not in (0, 1):
+        found = CheckOutput(tuple(kept["out"]), kept["code"], tuple(kept["lost"]))
+        if kept != _record(key, found) or found.code not in (0, 1, 2):
             return None
         os.utime(file)  # those that are asked for stay longest
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return CheckOutput(out, code)
+    return found
 
 
 def keep(key: str, output: CheckOutput, shelf: str = "", most: int = 0) -> None:
@@ -137,9 +139,8 @@ def keep(key: str, output: CheckOutput, shelf: str = "", most: int = 0) -> None:
 def _record(key: str, output: CheckOutput) -> dict[str, object]:
     import json
 
-    out = list(output.out)
-    digest = digest_of(json.dumps([key, out, output.code]))
-    return {"form": _FORM, "key": key, "sum": digest, "out": out, "code": output.code}
+    told: dict[str, object] = {"out": list(output.out), "code": output.code, "lost": list(output.lost)}
+    return {"form": _FORM, "key": key, "sum": digest_of(json.dumps([key, *told.values()])), **told}
 
 
 def _folder(shelf: str = "") -> Path | None:

@@ -7,7 +7,7 @@ model where nothing is configured, no format but the one that is asked for.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,13 +34,14 @@ if TYPE_CHECKING:
 def run_check(options: CheckOptions) -> int:
     """Print the output, name on stderr what could not be analysed, and return the exit code. Raises UsageError."""
     timings = Timings(on=options.timed)
-    output, lost = cached_or_computed(options, timings)
+    output = cached_or_computed(options, timings)
     for each, text in zip(options.outputs, output.out, strict=True):
         if each.file:
             _write(each.file, text)
         else:
             _print(text)
-    warn_not_analysed(lost)
+    for line in output.lost:
+        print(line, file=sys.stderr)
     if options.timed:
         print(timings.table(), end="", file=sys.stderr)
     return 0 if options.exit_zero and output.code == 1 else output.code
@@ -67,15 +68,13 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def warn_not_analysed(files: Iterable[NotAnalysed]) -> None:
-    """Name on stderr what could not be analysed, and why."""
-    for lost in files:
-        told = plain(f"verifygate: not analysed: {lost.path}: {lost.reason}", LONG)
-        print(told, file=sys.stderr)
+def not_analysed_lines(files: Iterable[NotAnalysed]) -> tuple[str, ...]:
+    """What could not be analysed, and why, for stderr."""
+    return tuple(plain(f"verifygate: not analysed: {lost.path}: {lost.reason}", LONG) for lost in files)
 
 
-def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOutput, Sequence[NotAnalysed]]:
-    """Output and exit code, and the files that could not be analysed. Raises UsageError.
+def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
+    """Output and exit code. Raises UsageError.
 
     It comes from the cache where nothing that counts has changed.
     """
@@ -115,13 +114,13 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> tuple[CheckOu
             ]
             key = answer_cache.key_of(question, asked.sources)
             if (known := answer_cache.recall(key)) is not None:
-                return known, ()
-    output, lost = _computed(options, found.choice, asked, old, least, timings)
+                return known
+    output = _computed(options, found.choice, asked, old, least, timings)
     # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
-    if options.cached and not lost and contents == contents_of(file, root):
+    if options.cached and not asked.sources.unreadable and contents == contents_of(file, root):
         with timings.part("keep the answer"):
             answer_cache.keep(key, output)
-    return output, lost
+    return output
 
 
 def _named(options: CheckOptions) -> tuple[str, ...]:
@@ -146,7 +145,7 @@ def _standard_input(options: CheckOptions) -> tuple[str, bytes] | None:
 
 def _computed(
     options: CheckOptions, base: RuleSelection, asked: Asked, old: Old, least: Threshold, timings: Timings
-) -> tuple[CheckOutput, Sequence[NotAnalysed]]:
+) -> CheckOutput:
     with timings.part("load the rules"):
         from verifygate.base.records import replace
         from verifygate.check.kept_parts import KeptParts
@@ -186,9 +185,8 @@ def _computed(
         texts = tuple(
             render_check(shown, each.format, [*_fixes_told(report, each.format), *told]) for each in options.outputs
         )
-    if any(is_gap(lost, _named(options)) for lost in shown.not_analysed):
-        return CheckOutput(texts, 2), shown.not_analysed
-    return CheckOutput(texts, 1 if fails else 0), shown.not_analysed
+    gaps = any(is_gap(lost, _named(options)) for lost in shown.not_analysed)
+    return CheckOutput(texts, 2 if gaps else int(fails), not_analysed_lines(shown.not_analysed))
 
 
 def is_gap(lost: NotAnalysed, named: Iterable[str] = ()) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from verifygate.check.project import named_sources
-from verifygate.check.run import is_gap, report_of, warn_not_analysed
+from verifygate.check.run import is_gap, not_analysed_lines, report_of
 from verifygate.commands.options import config_option, split_words
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     for finding, reason in sorted(repair.refused, key=lambda each: (each[0].path, each[0].line, each[0].rule)):
         line = repair.lines.get(finding.fingerprint, finding.line) if as_diff else finding.line
         click.echo(f"verifygate: not fixed: {finding.path}:{line}: {finding.rule}: {reason}", err=True)
-    warn_not_analysed(repair.report.not_analysed)
+    for lost in not_analysed_lines(repair.report.not_analysed):
+        click.echo(lost, err=True)
     if as_diff:
         click.echo(unified_diff(repair.changed), nl=False)  # bytes: sources need not be UTF-8
         if left:

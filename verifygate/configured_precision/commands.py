@@ -88,7 +88,7 @@ def _resolved(word: str, folder: str, sources: Sources) -> str:
         if (there := sources.at(path)) is not None:
             return there.path
     ending = "/" + text.removeprefix("./")
-    found = [file.path for file in sources if file.path.endswith(ending)]
+    found = [path for path in sources.named(posixpath.basename(ending)) if path.endswith(ending)]
     return found[0] if len(found) == 1 else ""
 
 

@@ -60,6 +60,17 @@ class Sources:
     def _homes(self) -> dict[str, str]:
         return {link.path: link.twin for link in self.links}
 
+    def named(self, name: str) -> list[str]:
+        """The paths of the files of that name, in any folder."""
+        return self._by_name.get(name, [])
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self._by_path:
+            found.setdefault(path.rpartition("/")[2], []).append(path)
+        return found
+
     def each(self, paths: Iterable[str]) -> Iterator[SourceFile]:
         """The files at those paths that are under audit."""
         return (file for path in paths if (file := self._by_path.get(path)) is not None)

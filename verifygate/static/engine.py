@@ -96,10 +96,10 @@ def _results(asked: Sequence[tuple[Sources, Task]], means: Means) -> Iterator[An
         known = [means.kept.recall(key) if means.kept is not None else None for key in keys]
     left = [each for each, result in zip(asked, known, strict=True) if result is None]
     made = iter(_analysed(left, means))
-    for key, result in zip(keys, known, strict=True):
+    for (part, _), key, result in zip(asked, keys, known, strict=True):
         if result is None:
             result = next(made)
-            if means.kept is not None and not result.not_analysed:
+            if means.kept is not None and not part.unreadable:  # what cannot be read today may be readable tomorrow
                 means.kept.keep(key, result)
         yield result
 

@@ -143,11 +143,12 @@ def _connect_what_is_loaded(sources: Sources, components: _Components) -> None:
     """
     loading = {components.of(file.path) for file in sources if any(word in file.data for word in LOADS_BY_NAME)}
     found = components.all()
+    above = {file.folder: (file.path, list(_and_above(file.folder))) for file in sources}
     for first in sorted(loading):
-        roots = {_search_root(file.folder, sources) for file in sources.each(found[first])}
-        for file in sources:
-            if not roots.isdisjoint(_and_above(file.folder)):
-                components.connect(first, file.path)
+        roots = {_search_root(folder, sources) for folder in {file.folder for file in sources.each(found[first])}}
+        for path, folders in above.values():
+            if not roots.isdisjoint(folders):
+                components.connect(first, path)
 
 
 def _search_root(folder: str, sources: Sources) -> str:
