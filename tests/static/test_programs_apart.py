@@ -49,6 +49,21 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "LARGE_BYTES", 1)
 
 
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The first file of each part that is really analysed, which is in this process."""
+    first: list[str] = []
+    original = engine.analyse_part
+
+    def watched(part: Sources, task: Task, timings: Timings) -> AnalysisResult:
+        first.append(next(iter(part.paths)))
+        return original(part, task, timings)
+
+    monkeypatch.setattr(engine, "analyse_part", watched)
+    monkeypatch.setattr(engine, "can_fork", lambda: False)
+    return first
+
+
 def made(root: Path, **files: str) -> Sources:
     """Sources of files whose names have `__` for the slash."""
     for name, text in files.items():
@@ -204,19 +219,11 @@ def test_processes_change_nothing(many: Path):
 
 
 @pytest.mark.usefixtures("large")
-def test_a_changed_file_makes_its_own_part_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_changed_file_makes_its_own_part_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: list[str]):
     """The other parts are recalled; the answer is that of an analysis that keeps nothing."""
     monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
     root = tmp_path / "tree"
     made(root, a__train=TRAINS.format(step="step"), b__train=TRAINS.format(step="zero_grad"), c__other="")
-    seen: list[str] = []
-
-    def watched(part: Sources, task: Task, timings: Timings) -> AnalysisResult:
-        seen.append(next(iter(part.paths)))
-        return original(part, task, timings)
-
-    original = engine.analyse_part
-    monkeypatch.setattr(engine, "analyse_part", watched)
 
     def asked(kept: KeptParts | None) -> AnalysisResult:
         seen.clear()
@@ -254,27 +261,34 @@ def test_what_changes_during_an_analysis_is_looked_at_again(tmp_path: Path, monk
 
 
 @pytest.mark.usefixtures("large")
-def test_the_base_of_a_change_is_worked_out_where_it_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_base_of_a_change_is_worked_out_where_it_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: list[str]
+):
     """Its other parts are those of today."""
     monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
     root = tmp_path / "tree"
     made(root, a__train=TRAINS.format(step="step"), b__train=TRAINS.format(step="step"))
     commit_all(root)
     (root / "b/train.py").write_text(TRAINS.format(step="zero_grad"))
-    seen: list[str] = []
-    original = engine.analyse_part
-
-    def watched(part: Sources, task: Task, timings: Timings) -> AnalysisResult:
-        seen.append(f"{next(iter(part.paths))} {task.known_as}")
-        return original(part, task, timings)
-
-    monkeypatch.setattr(engine, "analyse_part", watched)
-    monkeypatch.setattr(engine, "can_fork", lambda: False)
     analyse(read_sources(root, ["."]), RuleSelection(), with_constructs=False, means=Means(kept=KeptParts()))
     assert len(seen) == 2
     base = BaseFindings.at(root, "HEAD", lambda _: True, RuleSelection(), KeptParts())
     assert {each.path for each in base.analysed.findings} == {"a/train.py", "b/train.py"}
-    assert [each.partition(" ")[0] for each in seen[2:]] == ["b/train.py"]
+    assert seen[2:] == ["b/train.py"]
+
+
+@pytest.mark.usefixtures("large")
+def test_the_proof_of_a_fix_looks_at_its_part_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seen: list[str]
+):
+    """Both programs are analysed for findings, and once more for proofs; with the fix, only the one that it is in."""
+    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    text = TRAINS.format(step="step")
+    made(tmp_path, a__train=text.replace('amp.GradScaler("cuda")', "cuda.amp.GradScaler()"), b__train=text)
+    assert main(["check", "--select", "AMP501", "--format", "sarif", "."]) == 1
+    assert '"replacements"' in capsys.readouterr().out
+    assert seen == ["a/train.py", "b/train.py"] * 2 + ["a/train.py"]
 
 
 class Harm:

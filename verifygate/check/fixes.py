@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from verifygate.fix import with_edits, with_fixes
 from verifygate.static.analysis_result import AnalysisResult
-from verifygate.static.engine import analyse
+from verifygate.static.engine import Means, analyse
 
 if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
@@ -21,6 +21,7 @@ def fixes_for(
     sources: Sources,
     choice: RuleSelection,
     told: Callable[[AnalysisResult], CheckReport],
+    means: Means,
     *,
     proven: bool,
 ) -> tuple[Finding, ...]:
@@ -33,6 +34,6 @@ def fixes_for(
         return found
 
     def scan(files: Sources) -> CheckReport:
-        return told(analyse(files, choice, with_constructs=False, merged=False))
+        return told(analyse(files, choice, with_constructs=False, merged=False, means=means))
 
     return with_edits(found, sources, scan, choice.torch_version)

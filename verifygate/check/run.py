@@ -173,7 +173,7 @@ def _computed(
             from verifygate.check.fixes import fixes_for
 
             proven = any(FORMATS[each.format].shows_edits for each in options.outputs)
-            fixed = fixes_for(report.findings, asked.sources, choice, report_of, proven=proven)
+            fixed = fixes_for(report.findings, asked.sources, choice, report_of, means, proven=proven)
             report = replace(report, findings=fixed)
     report = replace(report, fail_on=options.fail_on)
     fails = any(least.is_met_by(each) for each in report.findings)

@@ -59,6 +59,6 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
 
 def _checked(sources: Sources, static: StaticSettings) -> CheckReport:
     """What the static analysis says of these files."""
-    from verifygate.static.engine import analyse
+    from verifygate.static.engine import Means, analyse
 
-    return report_of(analyse(sources, static, with_constructs=False, merged=False))
+    return report_of(analyse(sources, static, with_constructs=False, merged=False, means=Means(jobs=0)))

@@ -82,12 +82,12 @@ def stale_among(before: Iterable[Entry], standing: frozenset[str], done: frozens
 
 def _found(settings: Settings) -> tuple[tuple[Entry, ...], frozenset[str]]:
     """What the static rules find, and the files that could not be analysed."""
-    from verifygate.static.engine import analyse
+    from verifygate.static.engine import Means, analyse
     from verifygate.static.registry import check_rules
 
     check_rules(settings)
     sources = read_sources(settings.root, settings.sources, settings.project.exclude)
-    outcome = analyse(sources, settings.static, with_constructs=False, merged=False)
+    outcome = analyse(sources, settings.static, with_constructs=False, merged=False, means=Means(jobs=0))
     return entries_of(outcome.findings), frozenset(each.path for each in outcome.not_analysed)
 
 

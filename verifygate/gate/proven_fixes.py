@@ -22,9 +22,9 @@ def with_proven_fixes(findings: Sequence[Finding], sources: Sources, static: Sta
 
 
 def _scanned(sources: Sources, static: StaticSettings) -> CheckReport:
-    from verifygate.static.engine import analyse
+    from verifygate.static.engine import Means, analyse
 
-    outcome = analyse(sources, static, with_constructs=False, merged=False)
+    outcome = analyse(sources, static, with_constructs=False, merged=False, means=Means(jobs=0))
     return CheckReport(
         files_checked=outcome.files_checked,
         findings=outcome.findings,

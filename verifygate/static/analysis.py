@@ -98,14 +98,14 @@ class Analysis:
         return [function for module in self.modules for function in module.all_functions]
 
     def of_kind(self, kind: type[Node]) -> Iterator[tuple[Node, Function]]:
-        """Every node of a kind with the function to evaluate it in: in bodies, decorators, class bodies."""
+        """Every node of a kind with the function to evaluate it in: in bodies, decorators, defaults, class bodies."""
         for module in self.modules:
             for function in module.all_functions:
                 yield from ((node, function) for node in function.of_kind(kind))
             definitions: list[Function | Class] = [*module.functions.values(), *module.classes.values()]
             for definition in definitions:
-                for decorator in getattr(definition.node, "decorator_list", ()):
-                    yield from ((node, module.body) for node in walk(decorator) if isinstance(node, kind))
+                for given in _evaluated_at(definition.node):
+                    yield from ((node, module.body) for node in walk(given) if isinstance(node, kind))
             for made in module.classes.values():
                 yield from ((node, module.body) for node in made.own_nodes if isinstance(node, kind))
 
@@ -336,3 +336,11 @@ def memoised(
         return analysis.answers[key]  # type: ignore[no-any-return]
 
     return asked
+
+
+def _evaluated_at(definition: ast.AST) -> Iterator[ast.expr]:
+    """What a definition evaluates in the scope around it: its decorators, and the defaults of its parameters."""
+    yield from getattr(definition, "decorator_list", ())
+    if (arguments := getattr(definition, "args", None)) is not None:
+        yield from arguments.defaults
+        yield from filter(None, arguments.kw_defaults)

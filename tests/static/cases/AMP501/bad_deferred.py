@@ -18,3 +18,12 @@ def regions():
     if torch.is_autocast_enabled():
         return made, torch.get_autocast_gpu_dtype()  # expect: AMP501
     return made, torch.float32
+
+
+def by_default(
+    model,
+    scaler=torch.cuda.amp.GradScaler(),  # expect: AMP501
+    *,
+    region=torch.cuda.amp.autocast(),  # expect: AMP501
+):
+    return model, scaler, region, lambda made=torch.cuda.amp.GradScaler(): made  # expect: AMP501

@@ -243,9 +243,10 @@ def _uses(analysis: Analysis) -> Iterator[tuple[ast.expr, ast.expr, Function]]:
         if (made := _handed_over(call, function, analysis)) is not None:
             yield made, made, function
     for deferred, function in analysis.of_kind(ast.Lambda):
-        for node in walk(deferred.body):
-            if isinstance(node, ast.Call):
-                yield node, node.func, function
+        for part in (deferred.body, *deferred.args.defaults, *filter(None, deferred.args.kw_defaults)):
+            for node in walk(part):
+                if isinstance(node, ast.Call):
+                    yield node, node.func, function
     for function in analysis.functions:
         for decorator in getattr(function.node, "decorator_list", ()):
             if not isinstance(decorator, ast.Call):
