@@ -131,6 +131,11 @@ def test_bytecode_without_source_is_not_analysed(tmp_path: Path) -> None:
         (f"exec(base64.b64decode({b64encode(FAULTY.encode())!r}))\n", "exec"),
         (f"exec(bytes.fromhex('{FAULTY.encode().hex()}'))\n", "exec"),
         (f"{FAULTY!r}\nexec(__doc__)\n", "exec"),
+        (f"import builtins\nbuiltins.exec({FAULTY!r})\n", "builtins.exec"),
+        (f"import builtins as plain\nplain.exec({FAULTY!r})\n", "plain.exec"),
+        (f"from builtins import exec as run\nrun({FAULTY!r})\n", "run"),
+        (f"run = exec\nrun({FAULTY!r})\n", "run"),
+        (f"run = __builtins__.exec\nrun({FAULTY!r})\n", "run"),
     ],
 )
 def test_a_text_that_is_run_is_not_analysed(tmp_path: Path, text: str, word: str) -> None:
@@ -155,6 +160,7 @@ def test_names_in_letters_that_python_reads_as_others_are_not_analysed(tmp_path:
         "model.eval()\nmodel = torch.compile(model)\nwith autocast('cpu'):\n    pass\n",
         "pattern = re.compile('autocast')\nmodel.eval('GradScaler')\n",
         "width = eval('1 + 1')\nwith autocast('cpu'):\n    pass\n",
+        "import builtins\nbuiltins.print('autocast')\nrun = torch.compile\nmodel = run('autocast')\n",
     ],
 )
 def test_other_uses_of_these_words_are_fine(tmp_path: Path, text: str) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from verifygate.sources.file import AMP_WORDS, SourceFile, SourceUnreadableError
 
 RUNNERS = ("exec", "eval", "compile")
-_RUNS = re.compile(rb"(?<![\w.])(?:%b)\(" % "|".join(RUNNERS).encode())
-"""A call of one of them by its name: `model.eval()` and `re.compile()` are others."""
+_RUNS = re.compile(rb"(?:(?<![\w.])(?:%b)\(|builtins|=\s*(?:%b)\b(?!\())" % (("|".join(RUNNERS).encode(),) * 2))
+"""A call of one of them by its name (`model.eval()` and `re.compile()` are others), or another name for one."""
 
 
 def text_that_is_run(file: SourceFile) -> str:
@@ -28,14 +28,35 @@ def text_that_is_run(file: SourceFile) -> str:
     texts = {name: node.value for node in ast.walk(tree) if isinstance(node, ast.Assign) for name in _names(node)}
     if tree.body and isinstance(tree.body[0], ast.Expr):
         texts["__doc__"] = tree.body[0].value
+    runners = _runners(tree)
     for node in ast.walk(tree):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RUNNERS):
+        if not (isinstance(node, ast.Call) and _dotted(node.func) in runners):
             continue
         for word in node.args[:1]:
             said = "".join(_strings(word, texts)).encode("utf-8", "replace")
             if any(AMP_WORDS.found_in(text) for text in _readings(said)):
-                return f"line {node.lineno} runs a text that mentions AMP by `{node.func.id}`: write it as code"
+                return f"line {node.lineno} runs a text that mentions AMP by `{_dotted(node.func)}`: write it as code"
     return ""
+
+
+def _runners(tree: ast.Module) -> set[str]:
+    """What `exec`, `eval` and `compile` are called in a file."""
+    found = {*RUNNERS, *(f"__builtins__.{name}" for name in RUNNERS)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules = [each.asname or each.name for each in node.names if each.name == "builtins"]
+            found |= {f"{module}.{name}" for module in modules for name in RUNNERS}
+        elif isinstance(node, ast.ImportFrom) and node.module == "builtins":
+            found |= {each.asname or each.name for each in node.names if each.name in RUNNERS}
+    bound = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and _dotted(node.value) in found]
+    return found | {name for node in bound for name in _names(node)}
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a` or `a.b` as it is written; empty for all else."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _names(node: ast.Assign) -> Iterator[str]:
