@@ -12,6 +12,7 @@ import pytest
 
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
 from verifygate.sources.suppressions import directives
 from verifygate.sources.tree import Sources
 from verifygate.static.analysis import Analysis, memoised
@@ -20,9 +21,9 @@ from verifygate.static.contract.byte_facts import byte_facts
 from verifygate.static.engine import analyse
 from verifygate.static.facts.module_dtypes import ModuleDtypes
 from verifygate.static.facts.scaler_regions import ScalerRegions
-from verifygate.static.part import _suppress
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import load_rules
+from verifygate.static.silencing import suppressed
 from verifygate.static.symbols.program import Program
 
 LOOP = """
@@ -138,9 +139,40 @@ def test_a_suppression_is_compared_with_what_its_rule_finds_in_its_file(tmp_path
         with_comments = files_of(files, tmp_path / f"{files}-silenced", silenced)
         written = [each for file in with_comments for each in directives(file, ("AMP201",))]
         assert len(found.findings) == len(written) == files
-        return lines_in(lambda: _suppress(list(found.findings), written, {"AMP201"}))
+        return lines_in(lambda: suppressed(list(found.findings), written, {"AMP201"}))
 
     few, many = map(lines, (20, 40))
+
+    assert many < 2.2 * few
+
+
+MADE = "scaler_{number} = torch.cuda.amp.GradScaler()  # verifygate: ignore[AMP501] as before\n"
+
+
+@pytest.mark.parametrize("code", ["AMP301", "AMP501"])
+def test_a_body_is_not_read_again_for_each_of_its_statements(code: str, tmp_path: Path):
+    def lines(count: int) -> int:
+        analysis = analysis_of(count, tmp_path / str(count), MADE)
+        check = load_rules()[code].check
+        list(check(analysis))
+        return lines_in(lambda: list(check(analysis)))
+
+    few, many = map(lines, (100, 200))
+
+    assert many < 2.2 * few
+
+
+def test_comments_of_a_file_are_not_compared_with_all_its_findings(tmp_path: Path):
+    def lines(count: int) -> int:
+        file = analysis_of(count, tmp_path / str(count), MADE).program.sources.files[0]
+        bare = Sources([SourceFile(file.path, file.data.replace(b"verifygate: ignore", b"as it stands"))])
+        found = analyse(bare, RuleSelection(select=("AMP501",)), merged=False).findings
+        written = list(directives(file, ("AMP501",)))
+        assert len(found) == len(written) == count
+        assert not suppressed(list(found), written, {"AMP501"})[0]
+        return lines_in(lambda: suppressed(list(found), written, {"AMP501"}))
+
+    few, many = map(lines, (100, 200))
 
     assert many < 2.2 * few
 

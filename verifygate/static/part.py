@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -24,11 +23,8 @@ from verifygate.model import (
     PathStep,
     Place,
     Suppression,
-    Witness,
 )
-from verifygate.model.fingerprint import Fingerprints, fingerprint
-from verifygate.protocol import Violation
-from verifygate.rule_codes import SecurityRisk, SuppressionProblem
+from verifygate.model.fingerprint import Fingerprints
 from verifygate.sources import suppressions
 from verifygate.sources.file import SourceUnreadableError
 from verifygate.sources.notebook import NotebookFile
@@ -43,6 +39,7 @@ from verifygate.static.inventory import constructs
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match
+from verifygate.static.silencing import suppressed
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Program
 from verifygate.static.syntax.evaluated_text import text_that_is_run
@@ -111,7 +108,7 @@ def analyse_part(sources: Sources, task: Task, timings: Timings = OFF) -> Analys
         matches = _matches(loaded, analysis, timings)
         causes: dict[str, Hashable] = {}
         found = sorted(_findings(matches, sources, causes, task.known_as), key=lambda finding: finding.order)
-        kept, silenced, idle, problems = _suppress(found, written, set(loaded))
+        kept, silenced, idle, problems = suppressed(found, written, set(loaded))
         kept, switched_off = _switch_off(kept, task.settings)
         silenced += switched_off
         kept = _once(kept, sources)
@@ -278,117 +275,6 @@ def _column(sources: Sources, place: Location | Setting) -> int:
     if not place.line <= len(lines):
         return place.column
     return len(lines[place.line - 1].encode()[: place.column - 1].decode("utf-8", "replace")) + 1
-
-
-def _suppress(
-    found: list[Finding], written: Iterable[suppressions.Directive], active: set[str]
-) -> tuple[list[Finding], list[Suppression], list[Suppression], list[Finding]]:
-    """Findings that stay, comments that silence one, comments that may silence a run's, and what is wrong with them."""
-    names = {loaded.rule.name: code for code, loaded in load_rules().items()}
-    there: dict[tuple[str, str], list[Finding]] = {}
-    for finding in found:
-        there.setdefault((finding.path, finding.rule), []).append(finding)
-    gone: set[str] = set()
-    silenced, idle = [], []
-    problems: list[Finding] = []
-    for directive in written:
-        code = names.get(directive.rule, directive.rule.upper())
-        if directive.foreign and code not in load_rules():
-            continue
-        if problem := _problem(directive, code):
-            problems.append(problem)
-            continue
-        if code not in load_rules():
-            continue  # the security stage's to judge
-        open_yet = (each for each in there.get((directive.path, code), ()) if each.fingerprint not in gone)
-        hit = [each for each in open_yet if _covers(directive, each)]
-        gone.update(each.fingerprint for each in hit)
-        silenced += [
-            Suppression(
-                path=directive.path,
-                line=directive.comment_line,
-                rule=code,
-                reason=directive.reason or "(none: noqa)",
-                finding=f"{each.path}:{each.line} {each.message}",
-            )
-            for each in hit
-        ]
-        if hit:
-            continue
-        if _seen_in_runs(code):
-            reason = directive.reason or "(none: noqa)"
-            idle.append(Suppression(
-                path=directive.path, line=directive.comment_line, rule=code, reason=reason, finding="",
-                covers=directive.line,
-            ))  # fmt: skip
-        elif code in active and not directive.foreign:
-            problems.append(
-                _complaint(
-                    directive, SuppressionProblem.UNUSED_SUPPRESSION, f"nothing here breaks {code}: remove the comment"
-                )
-            )
-    kept = [each for each in found if each.fingerprint not in gone]
-    return kept, silenced, idle, _told_apart(problem for problem in problems if problem.rule in active)
-
-
-def _told_apart(problems: Iterable[Finding]) -> list[Finding]:
-    """Each with a fingerprint of its own: who accepts one comment has not accepted the next one that reads like it."""
-    seen: Counter[str] = Counter()
-    found = []
-    for each in problems:
-        count = seen[each.fingerprint]
-        seen[each.fingerprint] += 1
-        found.append(replace(each, fingerprint=fingerprint(each.fingerprint, str(count))) if count else each)
-    return found
-
-
-def _seen_in_runs(code: str) -> bool:
-    """Whether a run can have a finding of this rule that the source does not show.
-
-    Of a deprecated API a run shows torch's own warning, at a location where the source shows it as well.
-    """
-    return Witness.RUN in load_rules()[code].rule.witnesses and code != Violation.DEPRECATED_AMP_API
-
-
-def _covers(directive: suppressions.Directive, finding: Finding) -> bool:
-    inside = finding.line <= directive.line <= finding.end_line
-    return inside or directive.line <= finding.line <= directive.last
-
-
-def _problem(directive: suppressions.Directive, code: str) -> Finding | None:
-    """Why a suppression is refused, if it is: it must name a rule, a known one, and a reason."""
-    if not directive.rule:
-        return _complaint(
-            directive,
-            SuppressionProblem.INVALID_SUPPRESSION,
-            "a suppression names its rule: `# verifygate: ignore[AMP201] reason`",
-        )
-    if code not in load_rules() and code not in tuple(SecurityRisk):
-        return _complaint(directive, SuppressionProblem.INVALID_SUPPRESSION, f"there is no rule `{directive.rule}`")
-    if not directive.reason and not directive.foreign:
-        return _complaint(
-            directive,
-            SuppressionProblem.INVALID_SUPPRESSION,
-            f"a suppression of {code} says why: add the reason behind the bracket",
-        )
-    return None
-
-
-def _complaint(directive: suppressions.Directive, code: str, message: str) -> Finding:
-    rule = load_rules()[code].rule
-    return Finding(
-        rule=code,
-        name=rule.name,
-        path=directive.path,
-        line=directive.comment_line,
-        column=1,
-        end_line=directive.comment_line,
-        severity=rule.severity,
-        certainty=Certainty.CERTAIN,
-        message=message,
-        remedy=rule.remedy,
-        fingerprint=fingerprint(code, directive.path, directive.rule, directive.reason),
-    )
 
 
 def _not_analysed(sources: Sources, analysis: Analysis, task: Task) -> Iterable[NotAnalysed]:

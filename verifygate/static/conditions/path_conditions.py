@@ -52,12 +52,11 @@ class PathConditions:
         yield from self._nesting.conditions(place.node, place.function)
         inner = place.node
         for around in self._nesting.around(place.node, place.function):
-            block = getattr(around.node, around.part)
-            for statement in block[: block.index(inner)] if isinstance(block, list) else ():
-                if isinstance(statement, ast.Assert):
-                    yield statement.test, True
-                elif isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES):
-                    yield statement.test, False
+            for before in self._nesting.tests_before(inner, around):
+                if isinstance(before, ast.Assert):
+                    yield before.test, True
+                elif isinstance(before.body[-1], _LEAVES):
+                    yield before.test, False
             inner = around.node
 
     def _facts(self, place: Location) -> dict[str, _Fact]:

@@ -27,6 +27,7 @@ class EnclosingNodes:
 
     def __init__(self) -> None:
         self._parents: dict[Function, dict[ast.AST, tuple[ast.AST, str]]] = {}
+        self._tests: dict[tuple[ast.AST, str], list[ast.Assert | ast.If]] = {}
 
     def around(self, node: ast.AST, function: Function) -> Iterator[Ancestor]:
         """What stands around the node, innermost first, up to the function's own definition."""
@@ -40,6 +41,18 @@ class EnclosingNodes:
     def parent(self, node: ast.AST, function: Function) -> ast.AST | None:
         """The node right above; None for the function itself, and for what does not stand in its body."""
         return next((each.node for each in self.around(node, function)), None)
+
+    def tests_before(self, node: ast.AST, around: Ancestor) -> Iterator[ast.Assert | ast.If]:
+        """The assertions and branches of the block that a node stands in, in front of it: one may have left before."""
+        key = (around.node, around.part)
+        if key not in self._tests:
+            block = getattr(around.node, around.part)
+            among = block if isinstance(block, list) else ()
+            self._tests[key] = [each for each in among if isinstance(each, ast.Assert | ast.If)]
+        for test in self._tests[key]:
+            if (test.lineno, test.col_offset) >= (node.lineno, node.col_offset):  # type: ignore[attr-defined]
+                return
+            yield test
 
     def loops(self, node: ast.AST, function: Function) -> list[Loop]:
         """The loops whose iterations run the node, innermost first; an iterable or an `else` runs once."""

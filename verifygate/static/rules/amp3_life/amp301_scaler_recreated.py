@@ -68,7 +68,7 @@ from verifygate.base.records import record
 from verifygate.model import Severity, Witness
 from verifygate.naming import speaks_of_a_scaler
 from verifygate.static.amp.scalers import ScalerAllocation
-from verifygate.static.analysis import Analysis
+from verifygate.static.analysis import Analysis, memoised
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.enclosing import Loop
 from verifygate.static.symbols.location import Location
@@ -185,11 +185,8 @@ def _learns_nothing(scaler: ScalerAllocation, analysis: Analysis) -> bool:
 
 def _only_multiply(names: set[str], function: Function, analysis: Analysis, depth: int) -> bool:
     """Whether the names are only asked to scale, in the function and in those it hands them to."""
-    nodes = list(walk(function.node))
-    uses = {
-        each for each in nodes if isinstance(each, ast.Name) and each.id in names and isinstance(each.ctx, ast.Load)
-    }
-    uses -= {each.value for each in nodes if isinstance(each, ast.Attribute) and each.attr in ("scale", "get_scale")}
+    (by_name,) = _other_uses(analysis, function)
+    uses = {each for name in names for each in by_name.get(name, ())}
     frame = analysis.evaluator.root_frame(function)
     for call in function.calls if uses and depth else ():
         given = uses & {*call.args, *(word.value for word in call.keywords)}
@@ -201,6 +198,18 @@ def _only_multiply(names: set[str], function: Function, analysis: Analysis, dept
                 return False
             uses -= set(taken.values())
     return not uses
+
+
+@memoised
+def _other_uses(analysis: Analysis, function: Function) -> Iterator[dict[str, list[ast.Name]]]:  # noqa: ARG001 - the key
+    """Name -> where a function loads it for more than to ask for `scale` or `get_scale`."""
+    nodes = list(walk(function.node))
+    asked = {each.value for each in nodes if isinstance(each, ast.Attribute) and each.attr in ("scale", "get_scale")}
+    found: dict[str, list[ast.Name]] = {}
+    for each in nodes:
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load) and each not in asked:
+            found.setdefault(each.id, []).append(each)
+    yield found
 
 
 def _is_built_once(scaler: ScalerAllocation, analysis: Analysis) -> bool:

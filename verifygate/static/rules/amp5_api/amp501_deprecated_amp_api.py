@@ -173,20 +173,13 @@ def _is_fallback(node: ast.expr, function: Function, name: str, analysis: Analys
             for_device = _asks_for_a_device(each.node.test)
         if _has_new(others, function, name, analysis, for_device=for_device):
             return True
-        for guard in _left_before(each.node, inner):
+        for guard in analysis.enclosing.tests_before(inner, each):
+            if not isinstance(guard, ast.If) or not isinstance(guard.body[-1], ast.Return | ast.Raise):
+                continue
             if _has_new(guard.body, function, name, analysis, for_device=_asks_for_a_device(guard.test)):
                 return True
         inner = each.node
     return False
-
-
-def _left_before(outer: ast.AST, inner: ast.AST) -> Iterator[ast.If]:
-    """The conditions in front of a statement of a block, whose branch leaves the function where they hold."""
-    for body in (getattr(outer, field, None) for field in ("body", "orelse", "finalbody")):
-        if isinstance(body, list) and inner in body:
-            for statement in body[: body.index(inner)]:
-                if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return | ast.Raise):
-                    yield statement
 
 
 def _has_new(branch: Iterable[ast.AST], function: Function, name: str, analysis: Analysis, *, for_device: bool) -> bool:
