@@ -78,12 +78,13 @@ class SettingCases:
                 stop = isinstance(expr.op, ast.Or)
                 return stop if stop in parts else (None if None in parts else not stop)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return self._compared(left, op, right, frame, case)
+                return self._compared(left, op, right, frame, case, steps)
             case ast.IfExp():
                 holds = self.truth(expr.test, frame, case, steps)
                 return None if holds is None else self.truth(expr.body if holds else expr.orelse, frame, case, steps)
             case ast.Name() | ast.Attribute():
-                found = {self.truth(each, home, case, steps + 1) for each, home in self._reaching(expr, frame, case)}
+                reaching = self._reaching(expr, frame, case, steps)
+                found = {self.truth(each, home, case, steps + 1) for each, home in reaching}
                 return found.pop() if len(found) == 1 else self.roles.evaluator.truth(expr, frame)
         return self.roles.evaluator.truth(expr, frame)
 
@@ -93,7 +94,7 @@ class SettingCases:
             return frozenset({Dtype.UNKNOWN})
         match expr:
             case ast.IfExp():
-                holds = self.truth(expr.test, frame, case)
+                holds = self.truth(expr.test, frame, case, steps + 1)
                 arms = [each for each, dead in ((expr.body, holds is False), (expr.orelse, holds is True)) if not dead]
                 return frozenset[Dtype]().union(*(self.dtypes(each, frame, case, steps + 1) for each in arms))
             case ast.Subscript(value=table, slice=key) if self._is_setting(key, frame, case):
@@ -103,7 +104,7 @@ class SettingCases:
             ):
                 return self._item(table, frame, case, rest[0] if rest else None)
             case ast.Name() | ast.Attribute():
-                if found := list(self._reaching(expr, frame, case)):
+                if found := list(self._reaching(expr, frame, case, steps)):
                     return frozenset[Dtype]().union(*(self.dtypes(each, home, case, steps + 1) for each, home in found))
         return self.dtype_values.of(expr, frame)
 
@@ -119,7 +120,9 @@ class SettingCases:
                 found |= self.dtype_values.of(default, frame)
         return frozenset(found)
 
-    def _compared(self, left: ast.expr, op: ast.cmpop, right: ast.expr, frame: Frame, case: Case) -> bool | None:
+    def _compared(
+        self, left: ast.expr, op: ast.cmpop, right: ast.expr, frame: Frame, case: Case, steps: int
+    ) -> bool | None:
         if self._is_setting(left, frame, case):
             words = set(_words(right))
             if not words or isinstance(op, ast.In | ast.NotIn) is isinstance(right, ast.Constant):
@@ -128,7 +131,7 @@ class SettingCases:
             return same if isinstance(op, ast.Eq | ast.Is | ast.In) else not same
         if not isinstance(op, ast.Eq | ast.Is | ast.NotEq | ast.IsNot):
             return None
-        ours, theirs = self.dtypes(left, frame, case), self.dtype_values.of(right, frame)
+        ours, theirs = self.dtypes(left, frame, case, steps + 1), self.dtype_values.of(right, frame)
         unclear = {Dtype.UNKNOWN, Dtype.OTHER, Dtype.HALF}
         if len(ours) != 1 or len(theirs) != 1 or (ours | theirs) & unclear:
             return None
@@ -137,14 +140,18 @@ class SettingCases:
     def _is_setting(self, expr: ast.expr, frame: Frame, case: Case) -> bool:
         return isinstance(expr, ast.Name | ast.Attribute | ast.Subscript) and self.roles.path(expr, frame) == case.path
 
-    def _reaching(self, expr: ast.expr, frame: Frame, case: Case) -> Iterator[tuple[ast.expr, Frame]]:
-        """The definitions of a name that a case leaves, where all are written out: each in the arm that it takes."""
+    def _reaching(self, expr: ast.expr, frame: Frame, case: Case, steps: int) -> Iterator[tuple[ast.expr, Frame]]:
+        """The definitions of a name that a case leaves, where all are written out: each in the arm that it takes.
+
+        A condition around one may ask for the same name: it gets few of the steps.
+        """
         found = list(self.dtype_values.bindings(expr, frame))
         if any(each.kind != "value" or each.expr is None or each.expr is expr for each, _ in found):
             return
         for binding, home in found:
             tests = self.enclosing.conditions(binding.node, home.function)
-            if all(self.truth(test, home, case, _MAX_STEPS) is not (not holds) for test, holds in tests):
+            begun = max(steps + 1, _MAX_STEPS - 2)
+            if all(self.truth(test, home, case, begun) is not (not holds) for test, holds in tests):
                 yield binding.expr, home  # type: ignore[misc]
 
     def _asked(self, expr: ast.expr, frame: Frame, steps: int = 0) -> Iterator[tuple[ast.expr, Frame, str]]:
