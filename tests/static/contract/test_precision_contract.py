@@ -540,3 +540,74 @@ def test_a_trainer_that_a_configuration_makes_without_a_precision_is_a_driver(tm
     contract = contract_of(tmp_path, train, main_dot_yaml=main.format("half"))
     assert values(contract, Aspect.COMPUTE) == [("bfloat16", "trainer/half.yaml", 2)]
     assert gaps(contract) == []
+
+
+def test_a_region_of_both_phases_is_of_the_training(tmp_path: Path) -> None:
+    """Autograd is off for one of the words that the phase may be."""
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+
+        def epoch(phase, net, rows, adam):
+            for row in rows:
+                with torch.set_grad_enabled(phase == "train"), torch.autocast("cuda", dtype=torch.bfloat16):
+                    error = net(row).mean()
+                if phase == "train":
+                    error.backward()
+                    adam.step()
+
+        @torch.no_grad()
+        def score(net, rows):
+            with torch.autocast("cuda", dtype=torch.float16):
+                return [net(row) for row in rows]
+        """,
+    )
+    assert values(contract, Aspect.COMPUTE) == [("bfloat16", "train.py", 6)]
+
+
+def test_a_region_is_frozen_where_every_caller_hands_in_a_frozen_model(tmp_path: Path) -> None:
+    """A policy is trained through the function that its frozen reference runs through, too."""
+    text = """
+        import copy
+        import torch
+
+        def probabilities(net, ids):
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                return net(ids).log_softmax(-1)
+
+        def fit(policy, rows, adam):
+            reference = copy.deepcopy(policy)
+            reference.requires_grad_(False)
+            for ids in rows:
+                error = probabilities({trained}, ids).mean() - probabilities(reference, ids).mean()
+                (error + policy(ids).mean()).backward()
+                adam.step()
+        """
+    contract = contract_of(tmp_path, text.format(trained="policy"))
+    assert values(contract, Aspect.COMPUTE) == [("bfloat16", "train.py", 6)]
+    assert values(contract_of(tmp_path, text.format(trained="reference")), Aspect.COMPUTE) == []
+
+
+def test_the_hook_that_validates_is_of_the_evaluation(tmp_path: Path) -> None:
+    """A framework calls it, and no backward follows."""
+    contract = contract_of(
+        tmp_path,
+        """
+        import torch
+
+        class Module:
+            def training_step(self, row):
+                with torch.autocast("cuda", dtype=torch.bfloat16):
+                    error = self.net(row).mean()
+                error.backward()
+                self.adam.step()
+
+            def validation_step(self, row):
+                with torch.autocast("cuda", dtype=torch.float16):
+                    error = self.net(row).mean()
+                return {"loss": error}
+        """,
+    )
+    assert values(contract, Aspect.COMPUTE) == [("bfloat16", "train.py", 6)]
+    assert values(contract, Aspect.EVALUATION) == [("float16", "train.py", 12)]

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Set
 from functools import cached_property
 
 from verifygate.static.amp.autocast_regions import WrittenRegion
+from verifygate.static.amp.autograd_contexts import GradMode
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.autograd_mode import CallerMode, is_off
+from verifygate.static.facts.autograd_mode import CallerMode, mode_at
 from verifygate.static.idioms.frozen_models import needs_no_gradients
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -22,6 +23,7 @@ TRAINS = re.compile(rb"\.backward\(|manual_backward\(|\.fit\(|def training_step|
 """What a file has that trains, itself or by a framework."""
 _BACKWARDS = frozenset({"backward", "manual_backward"})
 _HOOKS = frozenset({"training_step", "compute_loss"})
+_EVALUATION_HOOKS = frozenset({"validation_step", "test_step", "predict_step"})
 _FITS = frozenset({"fit", "train"})
 _EVALUATES = frozenset({"predict", "test", "validate", "evaluate", "eval"})
 _MAX_CALLERS = 4
@@ -101,7 +103,7 @@ class TrainingReach:
         analysis, function = self._analysis, region.function
         inside = set(region.calls)
         first = next((each for each in analysis.hot_loops.spots(function) if each.node in inside), None)
-        if first is not None and is_off(first, analysis.evaluator):
+        if first is not None and mode_at(first, analysis.evaluator) is GradMode.OFF:
             return False
         if analysis.autograd_mode.of_callers(function) is CallerMode.OFF or self._is_frozen(region):
             return False
@@ -115,13 +117,17 @@ class TrainingReach:
             if isinstance(call.func, ast.Name | ast.Attribute)
             and self._analysis.hot_loops.is_model(call.func, region.function)
         ]
-        return bool(models) and all(needs_no_gradients(each, region.function, self._analysis) for each in models)
+        return bool(models) and all(
+            needs_no_gradients(each, region.function, self._analysis, by_every_caller=True) for each in models
+        )
 
     def _reaches_a_backward(self, function: Function, calls: int = 0) -> bool:
         """Whether a function runs a backward, or gives what it computes to one that does; so too if that is unknown."""
         sites = [each for each in self._analysis.call_graph.sites(function) if not each.caller.module.file.is_test]
-        if function in self._above_training or not sites or calls > _MAX_CALLERS:
+        if function in self._above_training or calls > _MAX_CALLERS:
             return True
+        if not sites:
+            return function.name not in _EVALUATION_HOOKS
         return any(self._is_used(site, calls) for site in sites)
 
     def _is_used(self, site: Site, calls: int) -> bool:

@@ -29,8 +29,13 @@ class CallerMode(StrEnum):
 
 def is_off(point: ProgramPoint, evaluator: Evaluator) -> bool:
     """Whether autograd is off, or may be, at a program point as far as its own function tells."""
+    return mode_at(point, evaluator) is not GradMode.ON
+
+
+def mode_at(point: ProgramPoint, evaluator: Evaluator) -> GradMode:
+    """What the contexts around a program point in its own function do about autograd."""
     contexts = ((each, False) for each in reversed(point.contexts))
-    return grad_mode(contexts, evaluator.root_frame(point.function), evaluator) is not GradMode.ON
+    return grad_mode(contexts, evaluator.root_frame(point.function), evaluator)
 
 
 class AutogradMode:

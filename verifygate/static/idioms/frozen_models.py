@@ -13,8 +13,13 @@ _CALLS = 2
 """Calls through which a model is followed, to what handed it in and to what it is handed on to."""
 
 
-def needs_no_gradients(model: ast.expr, function: Function, analysis: Analysis, depth: int = _CALLS) -> bool:
-    """Whether what a function calls `model` is frozen: here, in its class, by a caller, or by what is called."""
+def needs_no_gradients(
+    model: ast.expr, function: Function, analysis: Analysis, depth: int = _CALLS, *, by_every_caller: bool = False
+) -> bool:
+    """Whether what a function calls `model` is frozen: here, in its class, by a caller, or by what is called.
+
+    One caller that hands in a frozen model is enough, unless it has to be every one.
+    """
     name = ast.unparse(model)
     homes = [function]
     if name.startswith("self.") and function.owner is not None:
@@ -24,7 +29,11 @@ def needs_no_gradients(model: ast.expr, function: Function, analysis: Analysis, 
     if not depth:
         return False
     handed_in = analysis.call_graph.given(name, function) if isinstance(model, ast.Name) else ()
-    if any(needs_no_gradients(bound.expr, site.caller, analysis, depth - 1) for site, bound in handed_in):
+    frozen = [
+        needs_no_gradients(bound.expr, site.caller, analysis, depth - 1, by_every_caller=by_every_caller)
+        for site, bound in handed_in
+    ]
+    if frozen and (all if by_every_caller else any)(frozen):
         return True
     return any(
         parameter in _frozen_in(entered.function)
