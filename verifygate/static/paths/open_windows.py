@@ -280,6 +280,19 @@ def _iterated(node: _For, function: Function) -> ast.expr | None:
     return bound[-1] if bound else node.iter
 
 
+def loop_of(graph: Graph, number: int) -> Location:
+    """Where a loop of an event graph stands."""
+    loop = _TrainingLoop(graph, number)
+    return Location(loop.function, loop.node)
+
+
+def counts_batches(loop: Location) -> bool:
+    """Whether the variable of a `for` counts what it iterates over, from its begin."""
+    if not isinstance(loop.node, _For):
+        return False
+    return _by_the_loop(_iterated(loop.node, loop.function), closes=True) is not None
+
+
 def _by_the_loop(iterated: ast.expr | None, *, closes: bool) -> _Counts | None:
     """How the variable of a loop counts: `enumerate(loader)` from 0 each time, `range(len(loader))` as well.
 

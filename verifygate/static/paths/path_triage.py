@@ -15,7 +15,9 @@ from verifygate.protocol import Event, Violation
 from verifygate.static.lowering.event_graph import Backward, Branch
 from verifygate.static.paths.error_path import STEPS, USES, ErrorPath
 from verifygate.static.paths.finite_checks import queries_finite_result, queries_gradients, queries_scaler, raises
+from verifygate.static.paths.open_windows import counts_batches, loop_of
 from verifygate.static.symbols.location import Location
+from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 
 _COUNTS = r"(?i) Mod |accum|boundary|need_update|update_grad|sync_grad|should_step|do_step"
@@ -132,18 +134,48 @@ def _left_zeroing_loop(path: ErrorPath) -> bool:
 
 
 def _nothing_uses_gradients(path: ErrorPath) -> bool:
-    """Whether a zero_grad comes after the violation before anything uses the gradients, or nothing ever does."""
+    """Whether a zero_grad comes after the violation before anything uses the gradients, or nothing ever does.
+
+    Where window follows window, one behind the loop drops what the last of them leaves, and only that.
+    """
     ahead, seen, used = [path.shown], {path.shown}, False
+    inside = set(path.loops(path.shown)) if _windows_follow(path) else set()
     while ahead:
         for successor, _ in path.graph.nodes[ahead.pop()].successors:
             event = path.event(successor)
-            if event is Event.ZERO_GRAD:
+            if event is Event.ZERO_GRAD and inside <= set(path.loops(successor)):
                 return True
             used = used or event in USES
-            if event not in USES and successor not in seen:
+            if event not in (*USES, Event.ZERO_GRAD) and successor not in seen:
                 seen.add(successor)
                 ahead.append(successor)
     return not used
+
+
+def _windows_follow(path: ErrorPath) -> bool:
+    """Whether the last step came behind a count that closes one window of batches after the other: `i % n == 0`."""
+    steps = [at for at, number in enumerate(path.numbers) if path.event(number) in STEPS]
+    loops = [loop_of(path.graph, number) for number in path.loops(path.shown)]
+    if not steps or not loops or not counts_batches(loops[-1]):
+        return False
+    iterated = _names(loops[-1].node.iter)  # type: ignore[attr-defined]
+    if any(iterated & _names(each.node.target) for each in loops[:-1] if isinstance(each.node, ast.For)):
+        return False  # the batches of one window, say
+    tests = [number for number, fact in path.decisions(path.last_backward(steps[-1]) or 0) if fact[0].remainder]
+    return any(_is_shorter(path.graph.nodes[number].place, iterated) for number in tests)
+
+
+def _is_shorter(test: Location, iterated: set[str]) -> bool:
+    """Whether nothing says that a window is as long as what the loop iterates over."""
+    lengths = [node.right for node in walk(test.node) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)]
+    named = {name for each in lengths for name in _names(each)}
+    data = test.function.module.file.data
+    counted = any(re.search(rb"\b%b\s*=[^=\n]*\blen\(" % name.encode(), data) for name in named)
+    return bool(lengths) and not counted and named.isdisjoint({*iterated, "len"})
+
+
+def _names(expr: ast.expr) -> set[str]:
+    return {last_name(each) for each in walk(expr) if isinstance(each, ast.Name | ast.Attribute)} - {"self"}
 
 
 def _wipes_accumulation(path: ErrorPath) -> bool:

@@ -3,7 +3,8 @@
 ## What it does
 Reports
 
-- a backward that adds to gradients which a step has already used, if nothing zeroes them;
+- a backward that adds to gradients which a step has already used, if nothing zeroes them; also where a `zero_grad` once
+  an epoch is all there is, and the windows of `(i + 1) % n == 0` follow each other within it;
 - gradients that the loss of one network leaves in another one that it goes through, if that one's optimizer steps on
   them: a generator's in the discriminator (likely at most, and not where parameters are frozen for a while);
 - a `zero_grad` between a backward and its `unscale_` or step;
