@@ -28,6 +28,8 @@ _REGISTRY = r"(?i)check_?point|ckpt"
 _REGISTERS = r"^(?:add|register)"
 _HANDS_OUT = r"(?i)checkpoint|ckpt|state|save"
 _NAMES = ast.Name | ast.Attribute
+_DEPTH = 3
+"""So many calls deep an optimizer is followed to where it is stepped."""
 
 
 class Checkpoints:
@@ -209,13 +211,34 @@ class Checkpoints:
         """Whether the same function steps this optimizer itself, with no scaler: it is none of a scaler's."""
         if not isinstance(state.func, ast.Attribute):
             return False
-        name, direct = ast.dump(state.func.value), False
+        return self._ways_to_step(ast.unparse(state.func.value), function, _DEPTH) == {False}
+
+    def _ways_to_step(self, optimizer: str, function: Function, depth: int) -> set[bool]:
+        """How a function steps an optimizer, or what it hands it to: by something else, as a scaler, or by itself."""
+        found: set[bool] = set()
         for node in function.calls:
+            given = [*node.args, *(word.value for word in node.keywords)]
+            is_given = any(ast.unparse(each) == optimizer for each in given)
             if isinstance(node.func, ast.Attribute) and node.func.attr == "step":
-                if any(ast.dump(argument) == name for argument in node.args):
-                    return False
-                direct = direct or ast.dump(node.func.value) == name
-        return direct
+                if is_given:
+                    found.add(True)
+                elif ast.unparse(node.func.value) == optimizer:
+                    found.add(False)
+            elif is_given and speaks_of_a_scaler(last_name(node.func)):
+                found.add(True)  # `loss_scaler(loss, optimizer)` of a library
+            elif is_given and depth:
+                found |= self._ways_to_step_of_callees(node, optimizer, function, depth - 1)
+        return found
+
+    def _ways_to_step_of_callees(self, call: ast.Call, optimizer: str, function: Function, depth: int) -> set[bool]:
+        evaluator, found = self.roles.evaluator, set[bool]()
+        frame = evaluator.root_frame(function)
+        for callee in evaluator.callees(call, frame):
+            entered = evaluator.enter(callee, call, frame)
+            for name, bound in entered.arguments.items() if entered is not None else ():
+                if ast.unparse(bound.expr) == optimizer:
+                    found |= self._ways_to_step(name, callee.function, depth)
+        return found
 
     def _goes_into_a_record(self, call: ast.Call, function: Function) -> bool:
         for each in self.nesting.around(call, function):
