@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Set
 from functools import cached_property
 
-from verifygate.naming import speaks_of_a_scaler
+from verifygate.naming import names_an_optimizer, speaks_of_a_scaler
 from verifygate.sources.tree import Sources
 from verifygate.static.amp.roles import Roles
 from verifygate.static.facts.scaler_states import LOADING, SAVING, Evidence, ScalerStates
@@ -103,7 +103,7 @@ class Checkpoints:
 
     def _saved_in(self, function: Function) -> Iterator[ast.Call]:
         states = [node for node in function.calls if self._is_state(node, function)]
-        if states and self._keeps(function):
+        if states and self._keeps(function) and not self._is_part_of_an_optimizer(function):
             for call in states:
                 if self._goes_into_a_record(call, function) and not self._steps_without_scaler(call, function):
                     yield call
@@ -199,6 +199,23 @@ class Checkpoints:
         if _saves(function) or any(self._hands_over(call, function) for call in function.calls):
             return True
         return bool(function.returns) and bool(re.search(_HANDS_OUT, function.name))
+
+    def _is_part_of_an_optimizer(self, function: Function) -> bool:
+        """Whether it is the `state_dict` of an optimizer around others: whoever asks for it keeps a checkpoint.
+
+        Not of one that has a scaler of its own, whose state belongs in there.
+        """
+        made = function.owner
+        if made is None or function.name != "state_dict":
+            return False
+        bases = self.roles.evaluator.outside_bases(made)
+        is_one = any(base.startswith("torch.optim.") for base in bases) or names_an_optimizer(made.node.name)
+        inside = [node for each in self.roles.evaluator.linearised(made) for node in walk(each.node)]
+        return is_one and not any(
+            (isinstance(node, ast.Attribute) and speaks_of_a_scaler(node.attr))
+            or (isinstance(node, ast.Call) and speaks_of_a_scaler(last_name(node.func)))
+            for node in inside
+        )
 
     def _hands_over(self, call: ast.Call, function: Function) -> bool:
         """Whether a dict built here is handed to a function of the project that saves something."""
