@@ -19,6 +19,7 @@ from verifygate.static.amp.named_contexts import CAPTURE_WORD, GRAPH_CAPTURES, N
 from verifygate.static.amp.roles import Roles, ScalerOrigin
 from verifygate.static.amp.scaler_calls import ScalerCall, scaler_calls
 from verifygate.static.amp.scalers import ScalerAllocation, scaler_allocations, some_scaler_is_on
+from verifygate.static.conditions.constructed_objects import ConstructedObjects
 from verifygate.static.conditions.dead_switches import DeadSwitches
 from verifygate.static.conditions.path_conditions import PathConditions
 from verifygate.static.facts.accelerators import Accelerators
@@ -128,6 +129,11 @@ class Analysis:
     def autograd_mode(self) -> AutogradMode:
         """Where autograd is off."""
         return AutogradMode(self.hot_loops, self.call_graph)
+
+    @shared
+    def constructed_objects(self) -> ConstructedObjects:
+        """What the objects that are constructed decide in their methods."""
+        return ConstructedObjects(self.evaluator, self.path_conditions, self.call_graph)
 
     @shared
     def cuda_conditions(self) -> CudaConditions:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Set
 from functools import cached_property
 
-from verifygate.naming import speaks_of_a_scaler
+from verifygate.naming import names_an_optimizer, speaks_of_a_scaler
 from verifygate.sources.tree import Sources
 from verifygate.static.amp.roles import Roles
 from verifygate.static.facts.scaler_states import LOADING, SAVING, Evidence, ScalerStates
@@ -28,6 +28,8 @@ _REGISTRY = r"(?i)check_?point|ckpt"
 _REGISTERS = r"^(?:add|register)"
 _HANDS_OUT = r"(?i)checkpoint|ckpt|state|save"
 _NAMES = ast.Name | ast.Attribute
+_DEPTH = 3
+"""So many calls deep an optimizer is followed to where it is stepped."""
 
 
 class Checkpoints:
@@ -101,7 +103,7 @@ class Checkpoints:
 
     def _saved_in(self, function: Function) -> Iterator[ast.Call]:
         states = [node for node in function.calls if self._is_state(node, function)]
-        if states and self._keeps(function):
+        if states and self._keeps(function) and not self._is_part_of_an_optimizer(function):
             for call in states:
                 if self._goes_into_a_record(call, function) and not self._steps_without_scaler(call, function):
                     yield call
@@ -198,6 +200,23 @@ class Checkpoints:
             return True
         return bool(function.returns) and bool(re.search(_HANDS_OUT, function.name))
 
+    def _is_part_of_an_optimizer(self, function: Function) -> bool:
+        """Whether it is the `state_dict` of an optimizer around others: whoever asks for it keeps a checkpoint.
+
+        Not of one that has a scaler of its own, whose state belongs in there.
+        """
+        made = function.owner
+        if made is None or function.name != "state_dict":
+            return False
+        bases = self.roles.evaluator.outside_bases(made)
+        is_one = any(base.startswith("torch.optim.") for base in bases) or names_an_optimizer(made.node.name)
+        inside = [node for each in self.roles.evaluator.linearised(made) for node in walk(each.node)]
+        return is_one and not any(
+            (isinstance(node, ast.Attribute) and speaks_of_a_scaler(node.attr))
+            or (isinstance(node, ast.Call) and speaks_of_a_scaler(last_name(node.func)))
+            for node in inside
+        )
+
     def _hands_over(self, call: ast.Call, function: Function) -> bool:
         """Whether a dict built here is handed to a function of the project that saves something."""
         if not any(_dicts(argument, function) for argument in (*call.args, *(word.value for word in call.keywords))):
@@ -209,13 +228,34 @@ class Checkpoints:
         """Whether the same function steps this optimizer itself, with no scaler: it is none of a scaler's."""
         if not isinstance(state.func, ast.Attribute):
             return False
-        name, direct = ast.dump(state.func.value), False
+        return self._ways_to_step(ast.unparse(state.func.value), function, _DEPTH) == {False}
+
+    def _ways_to_step(self, optimizer: str, function: Function, depth: int) -> set[bool]:
+        """How a function steps an optimizer, or what it hands it to: by something else, as a scaler, or by itself."""
+        found: set[bool] = set()
         for node in function.calls:
+            given = [*node.args, *(word.value for word in node.keywords)]
+            is_given = any(ast.unparse(each) == optimizer for each in given)
             if isinstance(node.func, ast.Attribute) and node.func.attr == "step":
-                if any(ast.dump(argument) == name for argument in node.args):
-                    return False
-                direct = direct or ast.dump(node.func.value) == name
-        return direct
+                if is_given:
+                    found.add(True)
+                elif ast.unparse(node.func.value) == optimizer:
+                    found.add(False)
+            elif is_given and speaks_of_a_scaler(last_name(node.func)):
+                found.add(True)  # `loss_scaler(loss, optimizer)` of a library
+            elif is_given and depth:
+                found |= self._ways_to_step_of_callees(node, optimizer, function, depth - 1)
+        return found
+
+    def _ways_to_step_of_callees(self, call: ast.Call, optimizer: str, function: Function, depth: int) -> set[bool]:
+        evaluator, found = self.roles.evaluator, set[bool]()
+        frame = evaluator.root_frame(function)
+        for callee in evaluator.callees(call, frame):
+            entered = evaluator.enter(callee, call, frame)
+            for name, bound in entered.arguments.items() if entered is not None else ():
+                if ast.unparse(bound.expr) == optimizer:
+                    found |= self._ways_to_step(name, callee.function, depth)
+        return found
 
     def _goes_into_a_record(self, call: ast.Call, function: Function) -> bool:
         for each in self.nesting.around(call, function):

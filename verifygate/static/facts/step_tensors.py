@@ -13,6 +13,7 @@ from verifygate.static.facts.autograd_mode import is_off
 from verifygate.static.facts.hot_loops import HotLoop, HotLoops
 from verifygate.static.facts.returned_graphs import NOTHING, Returned, returned
 from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.sites import ProgramPoint
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import children, walk
@@ -287,7 +288,7 @@ class StepTensors:
         return any(self._result(value, None, spot).holds_graph for spot in points)
 
     def _is_evaluated_loss(self, call: ast.Call) -> bool:
-        return is_loss_call(call) and self._from_model(call, self._outputs) and not self._gives_a_number(call)
+        return is_loss_call(call) and self._from_model(call) and not self._gives_a_number(call)
 
     def _gives_a_number(self, call: ast.Call) -> bool:
         """Whether a function of the project hands out its loss without the graph."""
@@ -319,14 +320,29 @@ class StepTensors:
                 elif self._is_evaluated_loss(value):
                     yield name
 
-    def _from_model(self, call: ast.Call, outputs: set[str]) -> bool:
+    def _from_model(self, call: ast.Call) -> bool:
         return any(
-            set(names_in(argument)) & outputs
+            any(self._may_have_graph(name, call) for name in self._outputs.intersection(names_in(argument)))
             or any(
                 isinstance(node, ast.Call) and self.hot.is_model(node.func, self.loop.function)
                 for node in walk(argument)
             )
             for argument in call.args
+        )
+
+    def _may_have_graph(self, name: str, at: ast.AST) -> bool:
+        """Whether what a name holds at a place may have a graph: of all its bindings, those that reach it count."""
+        bindings = reaching(name, at, self.loop.function)
+        return not bindings or not all(
+            each.node in self._made_off or (isinstance(each.expr, ast.Call) and _ends(each.expr, _DETACHING))
+            for each in bindings
+        )
+
+    @cached_property
+    def _made_off(self) -> frozenset[ast.AST]:
+        """The assignments of the function that run with autograd off."""
+        return frozenset(
+            spot.node for spot in self.spots if isinstance(spot.node, ast.Assign) and is_off(spot, self.hot.evaluator)
         )
 
 

@@ -50,7 +50,12 @@ def _is_dropped(path: ErrorPath, violation: Violation) -> bool:
 
 
 def _guard_past_update(path: ErrorPath, violation: Violation) -> int | None:
-    """The last check for inf and NaN since what is blamed that led past an update."""
+    """The last check for inf and NaN since what is blamed that led past an update.
+
+    None led past an update that is at fault itself, since nothing was recorded before it: it has closed the window.
+    """
+    if path.blamed == path.shown and path.event(path.shown) is Event.UPDATE:
+        return None
     # where the scaler has stepped, a condition on the norm or on `skipped` led past no step
     stepped = violation.traits.blames_earlier
     since = path.since if path.blamed != path.shown else path.last_use(path.since)

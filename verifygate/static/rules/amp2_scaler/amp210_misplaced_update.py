@@ -69,13 +69,16 @@ sight, an `update()` in every iteration of a loop over optimizers is only likely
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
+from verifygate.base.records import replace
 from verifygate.model import Severity, Witness
+from verifygate.protocol import Event
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.lowering.optimizer_loops import Loop, iterated_collections
 from verifygate.static.paths.diagnosis import ViolationReport
-from verifygate.static.rule import Match, ProtocolMatch, Rule
+from verifygate.static.rule import Match, ProtocolMatch, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -94,6 +97,7 @@ RULE = Rule(
 _by_protocol = ProtocolMatch(
     RULE, "`{text}` may change the scale while gradients wait for their step, or has none to go by"
 )
+_RECORDS = frozenset({Event.UNSCALE, Event.SCALER_STEP})
 _MAKES_GRADIENTS = r"(?i)backward|loss|forward|closure|train|compute|scale$"
 
 
@@ -105,10 +109,21 @@ def check(analysis: Analysis) -> Iterable[Match]:
         known = {each.place for each in past if each.certain or not report.certain}
         met.add(report.place.node)
         if report.place != report.shown_at or not _steps_of_the_window(report) & known:
-            yield _by_protocol.match(report)
+            yield _with_nothing_recorded(report) or _by_protocol.match(report)
     for call in analysis.scaler_calls:
         if call.method == "update" and call.call not in met and not call.call.args:
             yield from _in_every_turn(call, analysis)
+
+
+def _with_nothing_recorded(report: ViolationReport) -> Match | None:
+    """An update that is told why it raises: behind a hand-written check for inf, say, that leads past the step."""
+    if report.place != report.shown_at or not _RECORDS.isdisjoint(event for _, event in _of_the_window(report)):
+        return None
+    return replace(
+        _by_protocol.match(report),
+        message=f"`{statement_text(report.place)}` has no inf check to go by: since the last update, nothing on this "
+        "way was unscaled or stepped",
+    )
 
 
 def _in_every_turn(update: ScalerCall, analysis: Analysis) -> Iterator[Match]:
@@ -142,10 +157,9 @@ def _goes_over_optimizers(loop: Loop, update: ScalerCall, analysis: Analysis) ->
 
 def _steps_of_the_window(report: ViolationReport) -> set[Location]:
     """What happened, and what was called, between the update before and this one."""
+    return {place for place, _ in _of_the_window(report)}
+
+
+def _of_the_window(report: ViolationReport) -> Iterator[tuple[Location, str]]:
     *before, _ = report.path
-    found = set()
-    for place, event in reversed(before):
-        if event == "update":
-            break
-        found.add(place)
-    return found
+    return takewhile(lambda step: step[1] != Event.UPDATE, reversed(before))

@@ -56,8 +56,9 @@ No fix: the sigmoid that belongs to the loss may stand far away. Where probabili
 in a region with `enabled=False`, on `.float()` inputs.
 
 ## What it cannot see
-Losses that are looked up by name. A model that is built from a registry is followed by the names of its methods, so
-what is found there is only likely.
+Losses that are looked up by name, and objects that are constructed out of sight: where all that are found take another
+branch than the loss, it stays silent; where some do, it is likely. A model that is built from a registry is followed by
+the names of its methods, so what is found there is only likely.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#prefer-binary-cross-entropy-with-logits-over-binary-cross-entropy
@@ -71,6 +72,7 @@ from verifygate.framework_names import LIGHTNING
 from verifygate.model import Severity, Witness
 from verifygate.static.amp.autocast_regions import WrittenRegion
 from verifygate.static.analysis import Analysis
+from verifygate.static.conditions.constructed_objects import Construction
 from verifygate.static.facts.framework_precisions import Precision
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
@@ -119,10 +121,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 if cover is None or not devices & {"cuda", "?"} or _is_island_by_default(cover.region, analysis):
                     continue
                 place = Location(function, node)
+                reached = analysis.constructed_objects.come_to(place)
+                if reached is Construction.NEVER:
+                    continue
                 yield Match(
                     place,
                     f"`{statement_text(place)}` runs inside a CUDA autocast region, which refuses it",
-                    certain=unsafe and cover.certain and devices == {"cuda"},
+                    certain=unsafe and cover.certain and devices == {"cuda"} and reached is Construction.OPEN,
                     steps=((cover.region.place, "the region"), (place, "the loss")),
                 )
 

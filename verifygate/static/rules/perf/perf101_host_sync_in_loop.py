@@ -4,8 +4,8 @@
 Reports reads of a tensor on the host that run in every step of a training loop: `.item()`, `float(loss)`, `.cpu()`,
 `.numpy()`, `.tolist()` and making text of a loss (`f"{loss:.4f}"`), in the loop, in a function of the project that it
 calls, in the forward of the model or of one of its layers, or in a method that takes a step and that the loop of a
-library runs. One finding per function names all of
-them. What stands behind a condition that holds in some steps only (`if step % 50 == 0:`) is clean.
+library runs. One finding per function names all of them. What stands behind a condition that holds in some steps only
+(`if step % 50 == 0:`) is clean, and so is a loop whose models are built on the host and never moved.
 
 ## Impact
 The GPU idles once in each step, until Python has queued work again; in short steps that can cost more than the
@@ -76,6 +76,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.forward_passes import ForwardPasses
+from verifygate.static.facts.host_loops import HostLoops
 from verifygate.static.facts.step_tensors import StepTensors, differentiated, names_in
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.program import Function
@@ -106,8 +107,10 @@ _ON_THE_HOST = re.compile(
 def check(analysis: Analysis) -> Iterable[Match]:
     """For each loop, and each function that runs in every step, the reads on the host in it."""
     found: dict[tuple[Function, Loop | None], dict[tuple[int, int], tuple[ProgramPoint, bool, bool]]] = {}
-    hot = {loop.node for loop in analysis.hot_loops.training}
-    for loop in analysis.hot_loops.training:
+    host = HostLoops(analysis.hot_loops)
+    training = [loop for loop in analysis.hot_loops.training if not host.has(loop)]
+    hot = {loop.node for loop in training}
+    for loop in training:
         for spot, certain in _reads(loop.iteration_points, StepTensors(analysis.hot_loops, loop)):
             place = (spot.place.line, spot.place.column)
             own = spot.function is loop.function
@@ -115,7 +118,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             read = (spot, certain, analysis.hot_loops.is_chosen_in(loop, spot))
             found.setdefault((spot.function, outermost), {}).setdefault(place, read)
     forwards = ForwardPasses(analysis.hot_loops)
-    below = [list(forwards.points(loop)) for loop in analysis.hot_loops.training]
+    below = [list(forwards.points(loop)) for loop in training]
     for turns in below:
         for spot, _ in _reads(turns):
             found.setdefault((spot.function, None), {}).setdefault(
