@@ -49,6 +49,10 @@ class Predicate(NamedTuple):
         read = next(iter(self.mentions)) if len(self.mentions) == 1 else None
         return read if str(read) == self.text else None
 
+    def may_change_with(self, target: AccessPath) -> bool:
+        """Whether assigning to `target` may change how it comes out."""
+        return any(path.is_below(target) or path.may_be(target) for path in self.mentions)
+
     @property
     def key(self) -> str:
         """The text, with the location of an opaque one: what it is counted by."""

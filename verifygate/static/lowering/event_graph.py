@@ -196,6 +196,8 @@ class Graph:
     scalers: set[AccessPath] = field(default_factory=set)
     presumed: set[AccessPath] = field(default_factory=set)
     """Elements of containers whose keys are computed: that no two iterations share one is an assumption."""
+    renamed: set[int] = field(default_factory=set)
+    """Nodes whose event is about an optimizer that goes by another name there: that it is one is an assumption."""
     functions: set[Function] = field(default_factory=set)
     """Every function that is part of it."""
     freezes: bool = False
@@ -319,8 +321,15 @@ class Graph:
         return {assign.target for assign in assigns if assign.advances and not assign.augments}
 
     def assigned_in_loops(self) -> set[AccessPath]:
-        """What is assigned inside a loop: a condition on one of them may change between iterations."""
-        return {node.payload.target for node in self.nodes if isinstance(node.payload, Assign) and node.payload.in_loop}
+        """What is assigned inside a loop: a condition on one of them may change between iterations.
+
+        So may one on what may be the same by another name.
+        """
+        assigns = [node.payload for node in self.nodes if isinstance(node.payload, Assign)]
+        found = {assign.target for assign in assigns if assign.in_loop}
+        branches = [node.payload for node in self.nodes if isinstance(node.payload, Branch)]
+        asked = {path for branch in branches for path in branch.atom.mentions}
+        return found | {path for path in asked if any(path.may_be(target) for target in found)}
 
 
 def flowing_into(paths: Iterable[AccessPath], assigns: Iterable[Assign]) -> Set[AccessPath]:

@@ -16,6 +16,7 @@ from verifygate.static.lowering.builder import Edges
 from verifygate.static.lowering.conditionals import lower_condition
 from verifygate.static.lowering.context import Activation, Loop
 from verifygate.static.lowering.dispatch import lower_body, lower_expression
+from verifygate.static.lowering.empty_loops import is_without_iterations
 from verifygate.static.lowering.event_graph import Assign, Branch, Iterate, IterationPart, Pass
 from verifygate.static.lowering.explicit_iterations import explicit_iterations, queue_iterations
 from verifygate.static.lowering.generators import generator_call, lower_generator_loop
@@ -34,6 +35,9 @@ def lower_for(node: _For, here: Activation) -> None:
     """Lower a `for`: over a generator of the project, unrolled where its iterations are known, else as a cycle."""
     if generator := generator_call(node.iter, here):
         lower_generator_loop(generator, node, here)
+        return
+    if is_without_iterations(node, here.frame, here.roles):
+        lower_body(node.orelse, here)
         return
     with here.builder.collapsible():
         jumps = here.builder.jumps

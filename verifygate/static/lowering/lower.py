@@ -25,6 +25,7 @@ from verifygate.static.lowering.generators import lower_yield
 from verifygate.static.lowering.inlining import lower_function
 from verifygate.static.lowering.loops import lower_for, lower_while
 from verifygate.static.lowering.mode_branches import settle
+from verifygate.static.lowering.optimizers_of_others import unite_optimizers_of_others
 from verifygate.static.lowering.reachability import Reachability
 from verifygate.static.lowering.regions_by_hand import lower_by_hand
 from verifygate.static.lowering.with_statements import lower_with
@@ -145,6 +146,7 @@ class Lowering:
         else:
             lower_function(here)
         unite_wrapped_optimizers(self.graph)
+        unite_optimizers_of_others(self.graph)
         settle(self.graph, self._context.modes)
         self.graph.prune()
         several = len(self.graph.optimizers) > 1  # of a single one a loss leaves nothing behind

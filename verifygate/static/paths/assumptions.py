@@ -9,12 +9,27 @@ from __future__ import annotations
 from verifygate.protocol import Event
 from verifygate.static.lowering.event_graph import Backward, Branch, Escape
 from verifygate.static.paths.error_path import ErrorPath
+from verifygate.static.paths.one_question import taken_for_one
 from verifygate.static.values.access_paths import AccessPath
 
 
 def rests_on_an_assumption(path: ErrorPath, optimizer: AccessPath | None) -> bool:
     """Whether a violation on this path, about this optimizer, is one only if something holds that nobody has seen."""
-    return _escapes(path) or _dispatches(path) or (optimizer is not None and _is_presumed(optimizer, path))
+    if _escapes(path) or _dispatches(path) or _is_renamed(path) or _takes_two_for_one(path):
+        return True
+    return optimizer is not None and _is_presumed(optimizer, path)
+
+
+def _is_renamed(path: ErrorPath) -> bool:
+    """Whether the optimizer goes by one name where the violation shows, and by another at what is blamed for it."""
+    return (path.blamed in path.graph.renamed) is not (path.shown in path.graph.renamed)
+
+
+def _takes_two_for_one(path: ErrorPath) -> bool:
+    """Whether two conditions on the path are taken for one."""
+    same = taken_for_one(path.graph)
+    decided = {fact[0] for _, fact in path.decisions()} if same else set()
+    return any(not same[atom].isdisjoint(decided) for atom in decided if atom in same)
 
 
 def _is_presumed(optimizer: AccessPath, path: ErrorPath) -> bool:

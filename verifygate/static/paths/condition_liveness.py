@@ -9,17 +9,18 @@ from collections import deque
 
 from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Node
+from verifygate.static.paths.one_question import taken_for_one
 from verifygate.static.values.access_paths import AccessPath
 
 
 def killed(graph: Graph) -> list[frozenset[Predicate]]:
-    """Kill sets: for each node, the conditions that read what it assigns."""
+    """Kill sets: for each node, the conditions that read what it assigns, or what may be the same by another name."""
     atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
     readers: dict[AccessPath, frozenset[Predicate]] = {}
 
     def reading(target: AccessPath) -> frozenset[Predicate]:
         if target not in readers:
-            readers[target] = frozenset(atom for atom in atoms if any(path.is_below(target) for path in atom.mentions))
+            readers[target] = frozenset(atom for atom in atoms if atom.may_change_with(target))
         return readers[target]
 
     nothing: frozenset[Predicate] = frozenset()
@@ -37,7 +38,10 @@ def next_iterations(graph: Graph) -> dict[Predicate, Predicate]:
 
 
 def implied(graph: Graph) -> dict[Fact, frozenset[Fact]]:
-    """What a comparison with constants implies for others: a value that equals one constant equals no other."""
+    """What the outcome of a condition implies for others.
+
+    A value that equals one constant equals no other; and conditions that are taken for one come out the same.
+    """
     atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
     by_asked: dict[AccessPath, list[tuple[Predicate, frozenset[str]]]] = {}
     for atom in atoms:
@@ -50,6 +54,9 @@ def implied(graph: Graph) -> dict[Fact, frozenset[Fact]]:
             apart = {(other, False) for other, constants in others if not own & constants}
             found[atom, True] = frozenset(apart | {(other, True) for other, constants in others if own <= constants})
             found[atom, False] = frozenset((other, False) for other, constants in others if constants <= own)
+    for atom, same in taken_for_one(graph).items():
+        for truth in (True, False):
+            found[atom, truth] = found.get((atom, truth), frozenset()) | {(other, truth) for other in same}
     return found
 
 

@@ -142,6 +142,21 @@ class AccessPath:
         count = len(other.steps)
         return self != other and self.is_below(other) and self.steps[count].kind == "attribute"
 
+    def may_be(self, other: AccessPath) -> bool:
+        """Whether it may name the attribute that another path names: one object may be reached through two owners.
+
+        `callback.state.step` and `runner.state.step`, where nothing tells what `callback.state` is. Two objects that
+        are known, by where they are made or as `self`, are two.
+        """
+        same_name = self is not other and self.steps[-1:] == other.steps[-1:]
+        return same_name and (self.is_of_unknown_owner or other.is_of_unknown_owner)
+
+    @property
+    def is_of_unknown_owner(self) -> bool:
+        """Whether it is an attribute of what a variable or an attribute holds, and not of `self` or a call's result."""
+        is_attribute = bool(self.steps) and self.steps[-1].kind == "attribute"
+        return is_attribute and (len(self.steps) > 1 or self.root.kind not in ("result", "receiver"))
+
     def holders(self) -> Iterator[AccessPath]:
         """The path, and the path of each object that it leads through: `out` of `out['loss']`."""
         yield self

@@ -1,0 +1,36 @@
+"""A function that steps what is named: the path that scales names nothing."""
+
+import torch
+
+
+class Manager:
+    def __init__(self, optimizers):
+        self._optimizers = optimizers
+
+    def run_iteration(self, step_optimizers=None):
+        names = []
+        if step_optimizers is not None:
+            names = step_optimizers
+        for name in names:
+            self._optimizers[name].step()
+
+
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+        self.manager = Manager({"main": optimizer})
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def run(self, loader):
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = torch.nn.functional.mse_loss(self.model(x), y)
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+            self.manager.run_iteration()
+
+
+def main(model, loader):
+    Trainer(model, torch.optim.SGD(model.parameters(), 0.1)).run(loader)
