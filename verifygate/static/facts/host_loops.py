@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 
 from verifygate.static.facts.hot_loops import HotLoop, HotLoops
 from verifygate.static.symbols.program import Class, Function
@@ -38,8 +39,13 @@ class HostLoops:
         return (
             bool(models)
             and all(isinstance(model, ast.Name) and self._stays(model, loop) for model in models)
-            and not any(word in file.data for file in self._evaluator.program.sources for word in _DEFAULTS)
+            and not self._may_default_elsewhere
         )
+
+    @cached_property
+    def _may_default_elsewhere(self) -> bool:
+        """Whether a source sets the device that modules are built on."""
+        return any(word in file.data for file in self._evaluator.program.sources for word in _DEFAULTS)
 
     def _stays(self, model: ast.Name, loop: HotLoop) -> bool:
         """Whether all that may be bound to a name there is built on the host, and left there until the loop ends."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from enum import StrEnum
 from typing import Generic, TypeVar
 
@@ -198,6 +198,8 @@ class Graph:
     """Elements of containers whose keys are computed: that no two iterations share one is an assumption."""
     renamed: set[int] = field(default_factory=set)
     """Nodes whose event is about an optimizer that goes by another name there: that it is one is an assumption."""
+    taken_for_one: Mapping[Predicate, frozenset[Predicate]] | None = None
+    """Conditions that may ask one question (`paths/one_question.py`); None until somebody wants to know."""
     functions: set[Function] = field(default_factory=set)
     """Every function that is part of it."""
     freezes: bool = False

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 
 from verifygate.static.conditions.predicates import Predicate
 from verifygate.static.lowering.event_graph import Branch, Graph
@@ -18,7 +17,13 @@ _NEGATIONS = {"!=": "==", "is not": "is", "not in": "in"}
 
 
 def taken_for_one(graph: Graph) -> Mapping[Predicate, frozenset[Predicate]]:
-    """Condition -> the others that it may be one with."""
+    """Condition -> the others that it may be one with, worked out once for a graph: each error path in it asks."""
+    if graph.taken_for_one is None:
+        graph.taken_for_one = _found(graph)
+    return graph.taken_for_one
+
+
+def _found(graph: Graph) -> dict[Predicate, frozenset[Predicate]]:
     alike: dict[str, dict[Predicate, None]] = {}
     for node in graph.nodes:
         if isinstance(node.payload, Branch) and not node.payload.atom.opaque and node.payload.atom.mentions:
@@ -36,7 +41,6 @@ def _may_be_one(one: Predicate, other: Predicate) -> bool:
     return any(mine.may_be(its) for mine in one.mentions for its in other.mentions)
 
 
-@lru_cache(maxsize=256)
 def _without_owners(test: ast.AST) -> str:
     """A condition as it is written, without the owners of the attributes in it, and asked in the affirmative."""
     text = re.sub(r"\b[\w.]+\.(?=[^\W\d]\w*)", ".", ast.unparse(test))
