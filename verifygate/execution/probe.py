@@ -16,6 +16,7 @@ from verifygate.base.errors import UsageError
 from verifygate.base.lifeline import temporary_folder
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.compiled import compiled
+from verifygate.execution.dtype_errors import dtype_error
 from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.health import health
@@ -123,7 +124,7 @@ def probe(
         root = script.parent
     recorder: dict[str, Any] = {"sample": True, "emulated": emulate_cuda}
     instruments: list[tuple[str, dict[str, Any]]] = [("recorder", recorder)]
-    instruments.append(("numerics", {"asked": numbers}))
+    instruments += [("numerics", {"asked": numbers}), ("dtypes", {})]
     if look is not None:
         instruments.append(("health", {"values": True, "moves": True, "shadow": look.shadow}))
     if compare_compile:
@@ -199,6 +200,7 @@ def _report(
         torch=next((str(one.get("torch")) for one in launched.told if one["event"] == "installed"), ""),
         trace=seen,
         findings=found,
+        dtype_error=dtype_error(launched.told, trace, scrubber.inside),
         numerics=broken if broken.watched or broken.not_watched or broken.bad_steps else None,
     )
 
