@@ -52,6 +52,7 @@ INSTRUMENTS = {
     "compiled": "compiled.install",
     "injection": "oracle.fault_injection",
     "oracle": "oracle.perturbation",
+    "values": "values.install",
     "resume": "oracle.resume_watch",
 }
 """Name in the options -> module of this package."""
