@@ -18,6 +18,11 @@ from verifygate.commands.progress import progress_line
 @click.option("--shadow", is_flag=True, help="--health, and these steps again in float32: which module suffers.")
 @click.option("--numerics", is_flag=True, help="Watch more steps for the operation at which the numbers break.")
 @click.option("--compare-compile", is_flag=True, help="Compare what torch.compile makes of the model with the model.")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep a few steps' values in this file, for `verifygate compare OLD NEW`.",
+)
 @click.option("--show-output", is_flag=True, help="Show on stderr what the script writes, while it runs.")
 @click.option(
     "--format", "fmt", default="text", type=click.Choice(("text", "json", "html")), help="Output; html has pictures."
@@ -31,6 +36,7 @@ def probe(
     shadow: bool,
     numerics: bool,
     compare_compile: bool,
+    record: Path | None,
     show_output: bool,
     fmt: str,
     seconds: float,
@@ -47,6 +53,8 @@ def probe(
 
     if capability and not (emulate_cuda and re.fullmatch(r"[1-9]\d?\.\d", capability)):
         raise click.UsageError("--capability goes with --emulate-cuda, and is two numbers: 7.5")
+    if record is not None and not record.absolute().parent.is_dir():
+        raise click.UsageError(f"--record: there is no folder {record.parent}")
     major, minor = (capability or "8.0").split(".")
     parts = parsed(command)
     with progress_line(quiet=show_output) as progress:
@@ -61,6 +69,7 @@ def probe(
             look=Look(shadow) if health or shadow else None,
             numbers=numerics,
             compare_compile=compare_compile,
+            record=record,
             tell=_shown if show_output else None,
         )
     report = masked_model(report)

@@ -138,7 +138,19 @@ def run(
 @click.argument("old", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
 def compare(old: Path, new: Path) -> int:
-    """Compare two report.json files: which findings are new, open, fixed. Exit code 1 where there are new ones."""
+    """Compare two report.json files, or two recordings of `probe --record`.
+
+    Reports: which findings are new, open, fixed; exit code 1 where there are new ones. Recordings: the first operation
+    at which the runs part, and why; exit code 1 where rounding does not explain it.
+    """
+    from verifygate.execution import recordings
+
+    if recordings.is_recording(old) or recordings.is_recording(new):
+        from verifygate.execution import compared_recordings
+
+        found = compared_recordings.compare(recordings.read(old), recordings.read(new))
+        click.echo("\n".join(compared_recordings.lines(found)))
+        return compared_recordings.exit_code(found)
     from verifygate import baseline
     from verifygate.merge import handed_in
 

@@ -14,8 +14,10 @@ from typing import Any
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.base.lifeline import temporary_folder
+from verifygate.base.masking import masked_model
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.compiled import compiled
+from verifygate.execution.dtype_errors import dtype_error
 from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.health import health
@@ -25,6 +27,7 @@ from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.order import OrderJudge
 from verifygate.execution.ranks import compare, read_run, with_ranks
 from verifygate.execution.recorded_trace import Trace
+from verifygate.execution.recordings import collected, write
 from verifygate.execution.remedies import for_failure
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_violations import violations_of_the_run
@@ -32,6 +35,7 @@ from verifygate.execution.scrub import Scrubber
 from verifygate.execution.trace_summary import summary
 from verifygate.model import EvidenceClass, TraceSummary
 from verifygate.model.probe_report import ProbeReport, Witnessed
+from verifygate.model.recording import Recording
 from verifygate.process.subject import Subject
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
@@ -109,13 +113,14 @@ def probe(
     look: Look | None = None,
     numbers: bool = False,
     compare_compile: bool = False,
+    record: Path | None = None,
     tell: Callable[[str], object] | None = None,
 ) -> ProbeReport:
     """Run the command in `folder` (where the user is) under the recorder; `tell` gets its output while it runs.
 
     `look`: what is looked at beside the protocol. `numbers`: whether to watch more steps than those after a skipped one
     for the operation that makes an inf. `compare_compile`: whether to compare compiled graphs with eager
-    ones. Raises UsageError where it cannot start.
+    ones. `record`: where to write what the operations of a few steps computed. Raises UsageError where it cannot start.
     """
     root = folder.resolve()
     named = command.script[0] != "-m" and not command.is_installed
@@ -123,11 +128,13 @@ def probe(
         root = script.parent
     recorder: dict[str, Any] = {"sample": True, "emulated": emulate_cuda}
     instruments: list[tuple[str, dict[str, Any]]] = [("recorder", recorder)]
-    instruments.append(("numerics", {"asked": numbers}))
+    instruments += [("numerics", {"asked": numbers}), ("dtypes", {})]
     if look is not None:
         instruments.append(("health", {"values": True, "moves": True, "shadow": look.shadow}))
     if compare_compile:
         instruments.append(("compiled", {}))
+    if record is not None:
+        instruments.append(("values", {}))
     if emulate_cuda:
         instruments.insert(0, ("emulate_cuda", {"capability": capability}))
     with temporary_folder("probe") as private:
@@ -149,13 +156,17 @@ def probe(
             raise UsageError(f"the interpreter cannot be started: {error.strerror}", where=words[0]) from error
         trace = read_run(Path(private, "written"))
         scrubber = Scrubber(root, Path(private))
+        processes = collected(Path(private, "written"), root) if record is not None else ()
     report = _report(words, launched, trace, scrubber, str(command.interpreter), emulate_cuda=emulate_cuda)
     found: dict[str, object] = {}
     if look is not None:
         found["health"] = health(launched.told)
     if compare_compile:
         found["compiled"] = compiled(launched.told, scrubber.inside)
-    return report.model_copy(update=found)
+    report = report.model_copy(update=found)
+    if record is not None:
+        write(Recording(report=masked_model(report), processes=processes), record)
+    return report
 
 
 def _report(
@@ -199,6 +210,7 @@ def _report(
         torch=next((str(one.get("torch")) for one in launched.told if one["event"] == "installed"), ""),
         trace=seen,
         findings=found,
+        dtype_error=dtype_error(launched.told, trace, scrubber.inside),
         numerics=broken if broken.watched or broken.not_watched or broken.bad_steps else None,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verifygate.base.counts import counted
-from verifygate.execution import compiled, health_text, numerics
+from verifygate.execution import compiled, dtype_errors, health_text, numerics
 from verifygate.model import Finding, LowPrecision, ScaleChange, TraceSummary
 from verifygate.model.probe_report import ProbeReport
 
@@ -39,6 +39,8 @@ def text(report: ProbeReport) -> str:
         lines += health_text.lines(report.health)
     if report.compiled is not None:
         lines += compiled.lines(report.compiled)
+    if report.dtype_error is not None:
+        lines += ["", *dtype_errors.lines(report.dtype_error)]
     for finding in report.findings:
         lines += ["", *_breach(finding)]
     lines += ["", _last(report)]

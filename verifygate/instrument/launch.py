@@ -28,6 +28,7 @@ The launcher itself tells: `launched`, `installed` / `not-installed` (per instru
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.machinery
 import importlib.util
@@ -47,9 +48,11 @@ INSTRUMENTS = {
     "emulate_cuda": "cuda.emulation",
     "health": "health.install",
     "numerics": "numerics.install",
+    "dtypes": "dtypes.install",
     "compiled": "compiled.install",
     "injection": "oracle.fault_injection",
     "oracle": "oracle.perturbation",
+    "values": "values.install",
     "resume": "oracle.resume_watch",
 }
 """Name in the options -> module of this package."""
@@ -59,6 +62,8 @@ UNSEEN = "<verifygate importlib _bootstrap>"
 them, so a warning of torch's still names the subject's line."""
 
 Tell = Callable[..., None]
+at_failure: list[Callable[[BaseException], None]] = []
+"""Instruments that look at the error which ends the run, while its frames still hold their variables."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -75,6 +80,9 @@ def main(arguments: Sequence[str]) -> int:
         tell("ended", how="exit", code=_exit_code(end), trace=_trace(end))
         raise
     except BaseException as error:
+        for look in at_failure:
+            with contextlib.suppress(Exception):  # the error of the run is what counts
+                look(error)
         without_our_frames(error)
         tell("ended", how="raised", error=type(error).__name__, message=_first_line(error), trace=_trace(error))
         sys.excepthook(type(error), error, error.__traceback__)
@@ -216,13 +224,17 @@ def without_our_frames(error: BaseException) -> None:
 def _stripped(trace: types.TracebackType | None) -> types.TracebackType | None:
     kept = []
     while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        if name != UNSEEN and not name.startswith(str(HERE)):
+        if not is_ours(trace.tb_frame.f_code.co_filename):
             kept.append(trace)
         trace = trace.tb_next
     for outer, inner in zip(kept, [*kept[1:], None], strict=False):
         outer.tb_next = inner
     return kept[0] if kept else None
+
+
+def is_ours(path: str) -> bool:
+    """Whether a file is of the instruments, or the name of a wrapper's code."""
+    return path == UNSEEN or path.startswith(str(HERE))
 
 
 def _trace(error: BaseException) -> list[list[object]]:

@@ -8,6 +8,7 @@ from typing import Literal
 from verifygate.model.base import Model
 from verifygate.model.check import EvidenceClass
 from verifygate.model.compiled import CompiledReport
+from verifygate.model.dtype_error import DtypeError
 from verifygate.model.finding import Finding
 from verifygate.model.health import HealthReport
 from verifygate.model.numerics import NumericsReport
@@ -44,6 +45,8 @@ class ProbeReport(Model):
     findings: tuple[Finding, ...] = ()
     numerics: NumericsReport | None = None
     """Where the numbers of bad steps broke; None where no step had to be watched."""
+    dtype_error: DtypeError | None = None
+    """Where an error about dtypes ended the run."""
     health: HealthReport | None = None
     """With `--health` and `--shadow`."""
     compiled: CompiledReport | None = None

@@ -18,7 +18,7 @@ class ModulePaths:
     def start(self) -> None:
         if not self._handles:
             self._handles = [
-                modules.register_module_forward_pre_hook(self._enter),
+                modules.register_module_forward_pre_hook(self.enter),
                 modules.register_module_forward_hook(self._leave, always_call=True),
             ]
 
@@ -36,7 +36,8 @@ class ModulePaths:
         innermost = self._running[-1]
         return self._names.get(id(innermost)) or type(innermost).__qualname__
 
-    def _enter(self, module: Any, _inputs: object) -> None:
+    def enter(self, module: Any, _inputs: object) -> None:
+        """A module is called."""
         if not self._running:
             self._names = {id(each): name for name, each in module.named_modules()}
         self._running.append(module)

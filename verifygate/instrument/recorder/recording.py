@@ -65,6 +65,8 @@ class Recording:
         self.others: list[Any] = []
         """Instruments beside the recorder that are called after each step (`stepped`) and at the end (`told`)."""
         self.active = True
+        self._left_by_error: tuple[int, dict[str, Any]] | None = None
+        """The id of the last error that left a region, and the autocast that was in force where it did."""
         self._errors = 0
         os.register_at_fork(after_in_child=self._stop)
         atexit.register(self.totals)
@@ -144,6 +146,18 @@ class Recording:
             if torch.is_autocast_enabled(device):
                 return f"{device} {str(torch.get_autocast_dtype(device)).removeprefix('torch.')}"
         return None
+
+    def note_region_of(self, error: BaseException) -> None:
+        """An error leaves a region; the innermost one is that in which it was raised."""
+        if self._left_by_error is None or self._left_by_error[0] != id(error):
+            device, _, dtype = (self.autocast() or "").partition(" ")
+            self._left_by_error = (id(error), {"device": device, "dtype": dtype, "at": self.places.here()})
+
+    def region_of(self, error: BaseException) -> dict[str, Any] | None:
+        """`device`, `dtype` and the place `at` which it was entered, of the region in which an error was raised; no
+        device where that region switches autocast off."""
+        known = self._left_by_error
+        return known[1] if known is not None and known[0] == id(error) else None
 
     def value(self, tensor: Any) -> float | None:
         """The value of a tensor with one element, where reading it waits for nobody."""

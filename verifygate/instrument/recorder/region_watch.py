@@ -74,7 +74,9 @@ class RegionWatch:
                 return not self.recording.places.is_own(code)
         return False
 
-    def _exit(self, _arguments: Arguments, _keywords: Keywords) -> After | None:
+    def _exit(self, arguments: Arguments, _keywords: Keywords) -> After | None:
+        if len(arguments) > 2 and isinstance(arguments[2], BaseException):
+            self.recording.note_region_of(arguments[2])
         stack = self._stack
         if stack and stack.pop():
             self.recording.tell("autocast.exit")

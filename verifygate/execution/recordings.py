@@ -1,0 +1,77 @@
+"""Write and read recordings of runs: `verifygate probe --record FILE`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import linecache
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from verifygate.base.errors import UsageError
+from verifygate.execution.instruments import children
+from verifygate.model.recording import Recording, Window
+
+FILE = "values.jsonl"
+"""As the instrument has it."""
+MAGIC = b"\x1f\x8b"
+MAX_BYTES = 512 * 1024 * 1024
+REMEDY = "give a file that `verifygate probe --record FILE` of this version wrote"
+
+
+def collected(written: Path, root: Path) -> tuple[tuple[Window, ...], ...]:
+    """The windows of each process of a run that kept any."""
+    folders = [written, *children(written)]
+    found = [tuple(_windows(folder / FILE, root)) for folder in folders]
+    return tuple(windows for windows in found if windows)
+
+
+def _windows(path: Path, root: Path) -> Iterator[Window]:
+    if not path.is_file():
+        return
+    with path.open(encoding="ascii") as file:
+        for line in file:
+            told = json.loads(line)
+            rows = [_placed(row, root) for row in told.pop("rows")]
+            yield Window.model_validate({**told, "operations": rows})
+
+
+def _placed(row: dict[str, Any], root: Path) -> dict[str, Any]:
+    path, line, symbol = row.pop("place")
+    row.pop("grad")
+    text = linecache.getline(str(root / path), line).strip() if path else ""
+    return {**row, "path": path, "line": line, "symbol": symbol, "text": text}
+
+
+def write(recording: Recording, path: Path) -> None:
+    """Write a recording, compressed. Raises UsageError where the file cannot be written."""
+    try:
+        path.write_bytes(gzip.compress(recording.model_dump_json().encode(), mtime=0))
+    except OSError as error:
+        raise UsageError(f"cannot be written: {error.strerror}", where=str(path), remedy="name another file") from None
+
+
+def is_recording(path: Path) -> bool:
+    """Whether a file begins as a recording does, and not as a report."""
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == MAGIC
+    except OSError:
+        return False
+
+
+def read(path: Path) -> Recording:
+    """A recording. Raises UsageError for what is none."""
+    try:
+        with gzip.open(path) as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise UsageError("larger than 512 MiB", where=str(path), remedy=REMEDY)
+        return Recording.model_validate_json(data)
+    except (OSError, EOFError, zlib.error, pydantic.ValidationError) as error:
+        problem = f"cannot be read: {error.strerror}" if getattr(error, "strerror", None) else "not a recording"
+        raise UsageError(problem, where=str(path), remedy=REMEDY) from None
