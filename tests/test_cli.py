@@ -119,7 +119,8 @@ NEWER = "from torch.amp import autocast\ntype X = int\ndef f(:\n"
     ("text", "name", "imports", "named", "code"),
     [
         ("def f(:\n", "broken.py", "import broken\n", ["broken.py", "train.py"], 1),  # of AMP it says nothing
-        (BROKEN, "broken.py", "", [], 1),  # a scratch file
+        ("import torch\n<<<<<<< HEAD\nx = 1\n=======\nx = 2\n>>>>>>> b\n", "broken.py", "", [], 2),  # half merged
+        (BROKEN, "broken.py", "", [], 2),
         (BROKEN, "broken.py", "import broken\n", [], 2),
         (BROKEN, "broken.py", "", ["broken.py", "train.py"], 2),
         (BROKEN + "if __name__ == '__main__':\n    f()\n", "broken.py", "", [], 2),

@@ -118,7 +118,7 @@ RULES: dict[Violation, RunRule] = {
     ),
     Violation.SCHEDULER_IGNORES_SKIP: RunRule(
         _L,
-        "`{text}` advanced the schedule although the scaler had skipped the step",
+        "`{text}` advanced the schedule for a step that the scaler skipped",
         "advance the schedule only where the scale did not fall across `scaler.update()`",
     ),
     Violation.SKIP_GUARD_BREAKS_SCALER: RunRule(
