@@ -133,7 +133,7 @@ def test_first_screen_of_a_block() -> None:
     text = "\n".join(screen)
     assert "## Verdict: **BLOCK**, score 25.50 of 100.00" in text
     assert "Do not merge, because of 2 findings (1 critical, 1 high) and 3 other reasons; looked at: execution" in text
-    assert f"The worst is AMP201 clip-before-unscale at `demo/train_step.py:88`: gradients of `model` are" in text
+    assert "The worst is AMP201 clip-before-unscale at `demo/train_step.py:88`: gradients of `model` are" in text
     assert f". Such code: {IMPACT}" in text
     assert "Not shown: 2 checks, 1 of them waived, the first `performance.memory`:" in text
     assert "[demo/train_step.py:88](../../demo/train_step.py#L88)" in text

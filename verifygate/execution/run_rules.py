@@ -249,6 +249,12 @@ FORMS: dict[Form, RunRule] = {
         "`{text}` stepped float16 weights on gradients that were inf or NaN: no scaler was there to skip the step",
         "keep the weights in float32, compute under autocast, and step by a `torch.amp.GradScaler`",
     ),
+    Form.DEVICE_OF_A_TEST: RunRule(
+        _L,
+        "this region is for another type of device than the tensors of the test: it changed nothing there",
+        "let a test put the model where the region works: with CUDA emulated, `cuda` is there; where the loop is to "
+        "train on other devices too, name the device its tensors are on",
+    ),
     Form.LOST_REGION: RunRule(
         _H,
         "from `{text}` on the steps of this scaler had no autocast region: training went on in float32",
