@@ -47,7 +47,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
         ["all_cases.py"],
         [("recorder", {})],
         folder=folder,
-        seconds=300,
+        seconds=900,
         env={"OMP_NUM_THREADS": "1"},
     )
     assert done.completed.exit_code == 0, done.completed.stderr_tail

@@ -88,7 +88,7 @@ def violations_by_test(
 
 
 def _of_a_test(hit: ObservedViolation) -> ObservedViolation:
-    """A violation as a test shows it: on which device its tensors are is the test's choice, and no fault of the code."""
+    """A violation as a test shows it: the device of its tensors is the test's choice, and no fault of the code."""
     if hit.violation is not Violation.AUTOCAST_DEVICE_MISMATCH:
         return hit
     return replace(hit, certain=False, form=Form.DEVICE_OF_A_TEST)
