@@ -8,6 +8,7 @@ from itertools import chain
 
 from verifygate.base.counts import counted
 from verifygate.model import Certainty, Finding, Outcome, Severity, StageResult, Status, Verdict
+from verifygate.report.causes import in_words
 from verifygate.report.phrases import tally, words
 from verifygate.report.view import Asked, View
 
@@ -54,7 +55,7 @@ def _judged(view: View) -> str:
     others = len(view.report.reasons) - len(blocking)
     parts = [f"{counted(len(blocking), 'finding')} ({tally(blocking)})"] if blocking else []
     parts += [counted(others, "other reason" if blocking else "reason")] if others else []
-    return f"Do not merge, because of {words(parts)}; looked at: {looked}."
+    return f"Do not merge, because of {words(parts)}{in_words(view.report.reasons)}; looked at: {looked}."
 
 
 def _looked(stage: StageResult) -> str:
