@@ -138,13 +138,16 @@ def run(
 @click.argument("old", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
 def compare(old: Path, new: Path) -> int:
-    """Compare two report.json files: which findings are new, open, fixed. Exit code 1 where there are new ones."""
+    """Compare two report.json files: which findings are new, newly reached, open, fixed.
+
+    Exit code 1 where there are findings of the first two kinds.
+    """
     from verifygate import baseline
     from verifygate.merge import handed_in
 
     changes = baseline.changes(handed_in(new), handed_in(old))
     click.echo(baseline.told(changes), nl=False)
-    return 1 if changes.new else 0
+    return 1 if changes.new or changes.newly_reached else 0
 
 
 def _one_of(word: str, allowed: tuple[str, ...], option: str) -> None:
