@@ -13,6 +13,7 @@ from verifygate.model import (
     Finding,
     FunctionCoverage,
     Outcome,
+    Severity,
     StageResult,
     StaticDetails,
     TestOutcome,
@@ -26,7 +27,7 @@ READ = Finding(
     line=9,
     column=1,
     end_line=9,
-    severity="critical",
+    severity=Severity.CRITICAL,
     certainty=Certainty.CERTAIN,
     message="`env` has no key 'train_data'",
     fingerprint="0" * 16,
@@ -43,7 +44,7 @@ def found(*tests: TestOutcome, finding: Finding = READ) -> Finding:
     return merged((static, StageResult(stage="execution", outcome=Outcome.COMPLETED, details=execution)))[0].findings[0]
 
 
-def test(name: str, reason: str = "", ended_at: str = "") -> TestOutcome:
+def test(name: str, reason: str = "", ended_at: str = "") -> TestOutcome:  # noqa: PT028 - no test itself
     return TestOutcome(id=name, outcome="failed" if reason else "passed", reason=reason, ended_at=ended_at)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from itertools import islice
 
 from verifygate.merge.findings import DONE_BY
 from verifygate.merge.inputs import Inputs, Results
-from verifygate.model import Construct, ConstructKind, Contradiction, QueryResult, Status
+from verifygate.model import ConstructKind, Contradiction, QueryResult, Status
 from verifygate.model.precision_contract import Aspect, Declaration
 from verifygate.protocol import Event
 
@@ -69,11 +70,13 @@ def cells_against_code(results: Results, inputs: Inputs) -> Iterator[Contradicti
         declared = row.declared if row is not None else ()
         if not declared or not all(each.value.startswith(nothing) for each in declared):
             continue
-        found = [each for each in static.constructs if each.kind in kinds and _is_audited(each.path, inputs)]
-        broken = [each for _, each in results.findings if each.rule in DONE_BY and _is_audited(each.path, inputs)]
-        for each in (*found, *broken)[:1]:
-            what = f"`{each.text}`" if isinstance(each, Construct) else f"{each.rule} {each.name}"
-            yield _contradiction(aspect, declared[0], what, each.path, each.line)
+        found = [(f"`{each.text}`", each.path, each.line) for each in static.constructs if each.kind in kinds]
+        found += [
+            (f"{each.rule} {each.name}", each.path, each.line) for _, each in results.findings if each.rule in DONE_BY
+        ]
+        audited = (each for each in found if _is_audited(each[1], inputs))
+        for what, path, line in islice(audited, 1):
+            yield _contradiction(aspect, declared[0], what, path, line)
 
 
 def _contradiction(aspect: Aspect, declared: Declaration, what: str, path: str, line: int) -> Contradiction:

@@ -78,9 +78,10 @@ def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis, *, amon
     parsed does is not known.
     """
     drivers = {each.path for each in facts if each.aspect is Aspect.DRIVER and each.value}
-    settings = [each for each in analysis.configuration.settings if each.framework != OWN]
-    drivers |= {program for each in settings if each.aspect in ("precision", "driver") for program in each.programs}
     graph = analysis.import_graph
+    for each in analysis.configuration.settings:
+        has_reader = each.framework != OWN and (each.framework != DEEPSPEED or _is_read_by_deepspeed(each, graph))
+        drivers |= set(each.programs) if has_reader and each.aspect in ("precision", "driver") else set()
     for each in scanned.plain_training:
         program = graph.together(each.path)
         steps = not scanned.stepping.isdisjoint(program) or not (drivers or among_amp)

@@ -26,7 +26,9 @@ _OWN_GRADIENTS = Alternatives(
 _OWN_MASTERS = Alternatives(rf"master_(?:param|weight)|fp32_(?:param|weight|copy)|{_ACCUMULATES}")
 _SCALES = Alternatives(r"scaler(?!s?_?(?:dict)?[ \t]*=[ \t]*none)|loss_scal|apex|native_amp|unscale_|\.scale\(")
 """In the bytes of a file in small letters."""
-_DRIVES = re.compile(rb"autocast|GradScaler|torch_xla|\bamp\b")
+_DRIVES = re.compile(
+    rb"autocast|GradScaler|torch_xla|\b(?:torch|apex)\b[^\n]*\bamp\b|\.unscale_\(|\.scale\([^\n]*\)\.backward\("
+)
 _USES_SCALER = re.compile(rb"\.scale\(|[(,]\s*\w*scaler\w*\s*=\s*\w")
 _SETS_AUTOCAST = re.compile(rb"set_autocast\w*dtype")
 _DEVICE = (
