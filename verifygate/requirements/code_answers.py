@@ -113,7 +113,8 @@ def _nothing_found(code: str, static: StaticDetails, facts: Facts, within: str |
             remedy="correct the code and remove the suppression",
         )
     actual = f"{code} ran over {counted(_files(facts, within), 'file')}: no finding"
-    gaps = [item for item in static.not_followed if _is_gap_of(code, item) and in_scope(item.path, within)]
+    followed = (item for item in static.not_followed if item not in static.contract.not_judged)
+    gaps = [item for item in followed if _is_gap_of(code, item) and in_scope(item.path, within)]
     if gaps:
         return _not_followed(f"{actual}, and it did not follow", gaps)
     return Answer(Status.PASS, actual, (Cite(EvidenceClass.STATIC, actual),))
