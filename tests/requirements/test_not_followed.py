@@ -1,4 +1,4 @@
-"""What was not followed is neither there nor missing: the requirement, the rule and the architecture are NOT MEASURED."""
+"""What was not followed is neither there nor missing: requirement, rule and architecture are NOT MEASURED."""
 
 from __future__ import annotations
 
