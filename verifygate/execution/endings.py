@@ -48,7 +48,10 @@ _REMEDIES = (
     (re.compile(r"^type object '([\w.]+)' has no attribute '(\w+)'"), "give `{0}` the attribute `{1}`"),
     (re.compile(r"^name '(\w+)' is not defined"), "define or import `{0}` before this line"),
     (re.compile(r"local variable '(\w+)'"), "give `{0}` a value on every way to this line"),
-    (re.compile(r"^cannot import name '(\w+)' from '([\w.]+)'"), "`{1}` has no `{0}`: correct the import, or add it"),
+    (
+        re.compile(r"^cannot import name '(\w+)' from '([\w.]+)'"),
+        "`{1}` has no `{0}`: correct the import, or find what stands in for it",
+    ),
 )
 """What an error's message says is missing -> what to write."""
 
