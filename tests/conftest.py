@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from itertools import count
 
+import hypothesis
 import pytest
 
 _NUMBERS = count()
+
+hypothesis.settings.register_profile("any machine", deadline=None)  # an example takes as long as the machine is busy
+hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 
 import pytest
+from event_clock import Clock
 
 from verifygate.process import subject as module
 from verifygate.process.orphans import MARK
@@ -24,7 +25,7 @@ def subject(tmp_path: Path) -> Subject:
     return Subject(tmp_path, Path(sys.executable))
 
 
-def _run(subject: Subject, code: str, *, seconds: float = 30.0, **options: object) -> Completed:
+def _run(subject: Subject, code: str, *, seconds: float = 300.0, **options: object) -> Completed:
     return subject.run(["-c", code], seconds=seconds, **options)  # type: ignore[arg-type]
 
 
@@ -46,14 +47,22 @@ import subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", {child!r}])
 print(child.pid)
 """
-DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); {there}time.sleep(600)"
+IS_THERE = "import sys; sys.stdout.flush(); open('there', 'w').close()\n"
+"""What a child says to the clock: now its time is up."""
 
 
-def test_the_time_limit_ends_the_child_and_its_children(subject: Subject) -> None:
+def _run_until_there(subject: Subject, code: str, monkeypatch: pytest.MonkeyPatch) -> Completed:
+    """Run until the limit, which is over once the child has told so."""
+    monkeypatch.setattr(module, "time", Clock(subject.root / "there"))
+    return _run(subject, code, seconds=600.0)
+
+
+def test_the_time_limit_ends_the_child_and_its_children(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     """A child that waits for a grandchild is stopped at the limit, and the grandchild with it."""
-    code = LEAVES_A_CHILD.format(child="import time; time.sleep(600)") + "child.wait()"
-    done = _run(subject, code, seconds=1.5)
-    assert (done.timed_out, done.ending) == (True, "stopped at its time limit of 1.5 s")
+    code = LEAVES_A_CHILD.format(child="import time; time.sleep(600)") + IS_THERE + "child.wait()"
+    done = _run_until_there(subject, code, monkeypatch)
+    assert (done.timed_out, done.ending) == (True, "stopped at its time limit of 600 s")
     assert _gone(int(done.stdout_tail))
 
 
@@ -69,13 +78,13 @@ def test_bytecode_that_came_with_the_tree_stands_for_no_source(subject: Subject)
 def test_a_child_that_ignores_the_polite_signal_is_killed(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGTERM first, SIGKILL after the grace."""
     monkeypatch.setattr(module, "GRACE_SECONDS", 0.2)
-    done = _run(subject, DEAF, seconds=1.0)
+    done = _run_until_there(subject, DEAF.format(there="open('there', 'w').close(); "), monkeypatch)
     assert (done.timed_out, done.exit_code) == (True, -signal.SIGKILL)
 
 
 def test_a_grandchild_left_behind_is_ended(subject: Subject) -> None:
     """The child ends well; what it left in its group does not survive, not even a deaf one, and nobody waits for it."""
-    done = _run(subject, LEAVES_A_CHILD.format(child=DEAF))
+    done = _run(subject, LEAVES_A_CHILD.format(child=DEAF.format(there="")))
     assert (done.exit_code, done.timed_out) == (0, False)
     assert _gone(int(done.stdout_tail))
 
@@ -205,10 +214,12 @@ def test_a_daemon_is_found_ended_and_named(subject: Subject, env: str) -> None:
 
 
 @linux_only
-def test_a_daemon_of_a_run_that_is_stopped_is_named_too(subject: Subject) -> None:
+def test_a_daemon_of_a_run_that_is_stopped_is_named_too(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     """The group dies at the limit, and the daemon with it; only the daemon counts as left behind."""
     group = LEAVES_A_CHILD.format(child=SLEEPS)
-    done = _run(subject, DAEMON.format(child=SLEEPS, env="{}") + group + "child.wait()", seconds=2.0)
+    done = _run_until_there(
+        subject, DAEMON.format(child=SLEEPS, env="{}") + group + IS_THERE + "child.wait()", monkeypatch
+    )
     assert (done.timed_out, len(done.left_behind)) == (True, 1)
     assert all(_gone(int(pid)) for pid in done.stdout_tail.split())
 
@@ -225,24 +236,31 @@ def test_a_daemon_of_a_daemon_is_ended(subject: Subject) -> None:
 @linux_only
 def test_runs_at_the_same_time_leave_each_other_alone(subject: Subject) -> None:
     """A daemon belongs to the run that started it; another run that ends earlier does not touch it."""
-    waits = DAEMON.format(child=SLEEPS, env="None") + "\nimport time; time.sleep(1.5); print(child.poll())"
+    until = "\nimport os, time\nwhile not os.path.exists('ended'): time.sleep(0.01)\nprint(child.poll())"
+    waits = DAEMON.format(child=SLEEPS, env="None") + until
     with ThreadPoolExecutor(2) as pool:
         longer = pool.submit(_run, subject, waits)
         shorter = pool.submit(_run, subject, "print(1)")
         assert shorter.result().left_behind == ()
+        (subject.root / "ended").touch()
         assert longer.result().stdout_tail.split()[1] == "None"
         assert len(longer.result().left_behind) == 1
 
 
 def test_a_child_that_cleans_up_leaves_nothing_behind(subject: Subject) -> None:
     """Children that end with their parent, a moment later, are no leftovers."""
-    code = LEAVES_A_CHILD.format(child="import time; time.sleep(0.2)")
+    child = "import sys; open('there', 'w').close(); sys.stdin.read()"  # it ends with its parent, whose pipe closes
+    start = f"child = subprocess.Popen([sys.executable, '-S', '-c', {child!r}], stdin=subprocess.PIPE)"
+    code = f"import os, subprocess, sys, time\n{start}\nwhile not os.path.exists('there'): time.sleep(0.01)"
     assert _run(subject, code).left_behind == ()
 
 
 @linux_only
 def test_limits_hold(subject: Subject) -> None:
     """Memory and files have a limit where one is set; a crash never leaves a core file."""
+    wait = """
+import resource, time
+while resource.getrlimit(resource.{0})[0] not in range(1 << 30): time.sleep(0.01)"""
     code = """
 import resource
 print(resource.getrlimit(resource.RLIMIT_CORE)[0])
@@ -256,9 +274,9 @@ try:
 except OSError as error:
     print(error.strerror)
 """
-    limited = _run(subject, "import time; time.sleep(0.3)" + code, limits=Limits(memory=1 << 29, file=2 << 20))
+    limited = _run(subject, wait.format("RLIMIT_AS") + code, limits=Limits(memory=1 << 29, file=2 << 20))
     assert limited.stdout_tail.split("\n")[:3] == ["0", "memory", "File too large"]
-    assert _run(subject, "import time; time.sleep(0.3)" + code).stdout_tail.split() == ["0"]
+    assert _run(subject, wait.format("RLIMIT_CORE") + code).stdout_tail.split() == ["0"]
 
 
 @linux_only

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
-from verifygate.model import Changes, Finding, Outcome, Report
+from verifygate.model import Changes, ExecutionDetails, Finding, Outcome, Report, Witness
 from verifygate.model.check_report import SCHEMA_VERSION
 from verifygate.model.report import OtherSchemaError, seal_of
 from verifygate.sources.qualified_names import unnumbered
@@ -65,12 +65,30 @@ def changes(new: Report, old: Report) -> Changes:
     gone = [finding for key, finding in before.items() if present.isdisjoint((key, *finding.fingerprints))]
     commit = old.provenance.commit
     added, stood = apart(now.values(), known)
+    reached = [finding for finding in added if _is_out_of_reach(finding, old)]
+    lost = {each.fingerprint for each in gone if stage_of[each.fingerprint] not in told or _is_out_of_reach(each, new)}
     return Changes(
         against=f"the report of {old.run.started}" + ("" if commit == "none" else f" on {commit}"),
-        new=_sorted(added),
+        new=_sorted(finding for finding in added if finding not in reached),
+        newly_reached=_sorted(reached),
         open=_sorted(stood),
-        fixed=_sorted(finding for finding in gone if stage_of[finding.fingerprint] in told),
-        cannot_tell=_sorted(finding for finding in gone if stage_of[finding.fingerprint] not in told),
+        fixed=_sorted(finding for finding in gone if finding.fingerprint not in lost),
+        cannot_tell=_sorted(finding for finding in gone if finding.fingerprint in lost),
+    )
+
+
+def _is_out_of_reach(finding: Finding, report: Report) -> bool:
+    """Whether a run alone showed it, and no run of a report, though it recorded some, came to its function."""
+    runs = [each.details for each in report.stages if isinstance(each.details, ExecutionDetails)]
+    if finding.witnesses != (Witness.RUN,) or not runs:
+        return False
+    traces = (trace for each in runs for trace in (each.trace, each.emulated_trace) if trace is not None)
+    visited = any(visit.path == finding.path for trace in traces for visit in trace.visits)
+    return not visited and not any(
+        function.tests or function.emulated
+        for each in runs
+        for function in each.functions
+        if (function.path, function.symbol) == (finding.path, finding.symbol)
     )
 
 

@@ -286,6 +286,18 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(_E.READ),
 )
 
+SCALER_ERRORS = {
+    "unscale_() has already been called": Violation.UNSCALE_TWICE,
+    "unscale_() is being called after step()": Violation.MISSING_UPDATE,
+    "step() has already been called": Violation.MISSING_UPDATE,
+    "No inf checks were recorded for this optimizer": Violation.ZERO_GRAD_MISPLACED,
+    "No inf checks were recorded prior to update": Violation.MISPLACED_UPDATE,
+    "Closure use is not currently supported": Violation.CLOSURE_WITH_SCALER,
+    "Attempting to unscale FP16 gradients": Violation.HALF_PARAMETERS_WITH_SCALER,
+    "_scale is None": Violation.UNSCALED_BACKWARD,
+}
+"""Part of a message of GradScaler -> the rule whose violation raises it."""
+
 _BY_EVENT: dict[Event, tuple[Transition, ...]] = {
     event: tuple(row for row in TRANSITIONS if row.event is event) for event in Event
 }

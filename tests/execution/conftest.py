@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from event_clock import Clock
 
 from verifygate.config.settings import ExecutionSettings, Settings
 from verifygate.execution import ExecutionStage
@@ -24,20 +24,6 @@ from verifygate.stage import StageContext
 SUITES = Path(__file__).parent / "suites"
 USE_HYPOTHESIS = ("unusual_tests",)
 """Loading hypothesis takes half the time of most of these runs, so the others go without its plugin."""
-
-
-class Clock:
-    """A clock by which every time limit is over as soon as a file is there: a test waits for what happens, however long
-    the machine takes to get there."""
-
-    def __init__(self, marker: Path) -> None:
-        self._marker = marker
-
-    def monotonic(self) -> float:
-        return time.monotonic() + (1e6 if self._marker.exists() else 0.0)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(time, name)
 
 
 @pytest.fixture
@@ -60,7 +46,7 @@ def run_suite(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., StageRe
     def run(name: str, copy: int = 1, **execution: Any) -> StageResult:
         key = repr((name, copy, sorted(execution.items())))
         if key not in results:
-            results[key] = _run(name, tmp_path_factory.mktemp("suite") / name, {"seconds": 60.0} | execution)
+            results[key] = _run(name, tmp_path_factory.mktemp("suite") / name, {"seconds": 600.0} | execution)
         return results[key]
 
     return run

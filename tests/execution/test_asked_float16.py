@@ -154,7 +154,7 @@ def test_a_configuration_that_is_not_in_force_asks_for_nothing(tmp_path: Path, f
 @pytest.mark.slow
 def test_what_only_a_configuration_asks_for_is_run_again_with_cuda_emulated(run_suite: Run) -> None:
     pytest.importorskip("accelerate")
-    result = run_suite("configures_float16", seconds=200.0)
+    result = run_suite("configures_float16", seconds=900.0)
     trace = check(result)
 
     assert (trace.status, trace.required) == (Status.PASS, False)
@@ -164,7 +164,7 @@ def test_what_only_a_configuration_asks_for_is_run_again_with_cuda_emulated(run_
 @pytest.mark.slow
 def test_what_only_a_configuration_asks_for_and_nothing_shows_blocks(run_suite: Run) -> None:
     pytest.importorskip("torch")
-    trace = check(run_suite("configures_float16", seconds=200.0, emulate_cuda=False))
+    trace = check(run_suite("configures_float16", seconds=900.0, emulate_cuda=False))
 
     assert (trace.status, trace.required) == (Status.NOT_MEASURED, True)
     assert trace.actual.startswith("float16 is asked for at accelerate.yaml:2, and no step of its code with")
@@ -174,7 +174,7 @@ def test_what_only_a_configuration_asks_for_and_nothing_shows_blocks(run_suite: 
 @pytest.mark.slow
 def test_tests_that_trained_in_float32_run_again_with_cuda_emulated(run_suite: Run) -> None:
     pytest.importorskip("torch")
-    result = run_suite("asks_float16", seconds=200.0, pytest=("test_right.py",))
+    result = run_suite("asks_float16", seconds=900.0, pytest=("test_right.py",))
     trace = check(result)
 
     assert (trace.status, trace.required) == (Status.PASS, False)
@@ -189,7 +189,7 @@ def test_tests_that_trained_in_float32_run_again_with_cuda_emulated(run_suite: R
 def test_a_pass_that_does_not_hold_there_is_not_held_against_the_code(run_suite: Run) -> None:
     """`test_holds_on_a_cpu_alone` fails with CUDA emulated."""
     pytest.importorskip("torch")
-    emulated = check(run_suite("asks_float16", seconds=200.0, pytest=("test_right.py",)), "execution.emulated")
+    emulated = check(run_suite("asks_float16", seconds=900.0, pytest=("test_right.py",)), "execution.emulated")
 
     assert emulated.status is Status.NOT_APPLICABLE
 
@@ -197,7 +197,7 @@ def test_a_pass_that_does_not_hold_there_is_not_held_against_the_code(run_suite:
 @pytest.mark.slow
 def test_a_fault_that_only_a_live_scaler_shows_is_found(run_suite: Run) -> None:
     pytest.importorskip("torch")
-    result = run_suite("asks_float16", seconds=200.0, pytest=("test_wrong.py",))
+    result = run_suite("asks_float16", seconds=900.0, pytest=("test_wrong.py",))
 
     assert check(result).status is Status.FAIL
     assert {each.kind for each in check(result).evidence} == {EvidenceClass.EMULATED}
@@ -207,7 +207,7 @@ def test_a_fault_that_only_a_live_scaler_shows_is_found(run_suite: Run) -> None:
 @pytest.mark.slow
 def test_without_emulation_it_is_not_measured_and_blocks(run_suite: Run) -> None:
     pytest.importorskip("torch")
-    trace = check(run_suite("asks_float16", seconds=200.0, pytest=("test_right.py",), emulate_cuda=False))
+    trace = check(run_suite("asks_float16", seconds=900.0, pytest=("test_right.py",), emulate_cuda=False))
 
     assert (trace.status, trace.required) == (Status.NOT_MEASURED, True)
     assert trace.actual == (
@@ -221,7 +221,7 @@ def test_without_emulation_it_is_not_measured_and_blocks(run_suite: Run) -> None
 def test_what_no_test_trains_is_not_measured_and_blocks(run_suite: Run) -> None:
     """A test there steps with a scaler of its own, which shows nothing of the project's code."""
     pytest.importorskip("torch")
-    trace = check(run_suite("asks_float16", seconds=200.0, pytest=("test_untrained.py",)))
+    trace = check(run_suite("asks_float16", seconds=900.0, pytest=("test_untrained.py",)))
 
     assert (trace.status, trace.required) == (Status.NOT_MEASURED, True)
     assert [(each.path, each.line) for each in trace.evidence] == [("loop.py", 11)]

@@ -209,7 +209,7 @@ def emulated(folder: Path, script: str, *arguments: str, options: dict[str, Any]
     private = folder / "private"
     private.mkdir()
     subject = Subject(folder, Path(sys.executable))
-    return launch(subject, ["script.py", *arguments], [("emulate_cuda", options or {})], folder=private, seconds=240)
+    return launch(subject, ["script.py", *arguments], [("emulate_cuda", options or {})], folder=private, seconds=900)
 
 
 @pytest.fixture(scope="module")

@@ -172,13 +172,13 @@ def test_a_flood_of_output_changes_nothing(run_suite: Run) -> None:
 
 def test_a_child_left_behind_does_not_hold_the_gate_up(run_suite: Run) -> None:
     """A grandchild that keeps the output open for ten minutes is ended with its group."""
-    assert check(run_suite("grandchild", seconds=30.0), "tests-ran").status is Status.PASS
+    assert check(run_suite("grandchild"), "tests-ran").status is Status.PASS
 
 
 def test_a_thread_left_behind_is_said_and_ended(run_suite: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that nobody joins cannot hold the process open; the results stand and the report says so."""
     monkeypatch.setattr("verifygate.execution.session.LINGER_SECONDS", 0.3)
-    ran = check(run_suite("lingering_thread", seconds=30.0), "tests-ran")
+    ran = check(run_suite("lingering_thread"), "tests-ran")
     assert ran.status is Status.PASS
     assert "a thread kept it alive" in ran.actual
 

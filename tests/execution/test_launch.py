@@ -23,7 +23,7 @@ FAKE_TORCH = "import sys\n__version__ = '0'\nstate = 'executed'\n"
 def run(root: Path, *command: str, instruments: tuple[tuple[str, dict[str, object]], ...] = ()) -> Launched:
     folder = root / ".private"
     folder.mkdir()
-    return launch(Subject(root, Path(sys.executable)), command, instruments, folder=folder, seconds=60)
+    return launch(Subject(root, Path(sys.executable)), command, instruments, folder=folder, seconds=600)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def project(tmp_path: Path) -> Path:
 
 def plain(root: Path, *command: str) -> tuple[int, str, str]:
     """The same command without the launcher."""
-    done = Subject(root, Path(sys.executable)).run(list(command), seconds=60)
+    done = Subject(root, Path(sys.executable)).run(list(command), seconds=600)
     return done.exit_code, done.stdout_tail, done.stderr_tail
 
 

@@ -29,7 +29,7 @@ SHARDED = "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler"
 
 def test_a_tests_own_processes_are_judged(run_suite: Run) -> None:
     """A script and a spawned worker are; one that throws the environment away is not seen, and no fault is made up."""
-    result = run_suite("launched", seconds=200.0, coverage=False)
+    result = run_suite("launched", seconds=900.0, coverage=False)
 
     assert isinstance(result.details, ExecutionDetails)
     assert [(each.id, each.outcome) for each in result.details.tests if each.outcome != "passed"] == []

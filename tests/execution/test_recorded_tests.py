@@ -28,7 +28,7 @@ Run = Callable[..., StageResult]
 
 @pytest.fixture(scope="module")
 def result(run_suite: Run) -> StageResult:
-    return run_suite("recorded", seconds=200.0, coverage=False)
+    return run_suite("recorded", seconds=900.0, coverage=False)
 
 
 def check(result: StageResult):
@@ -190,7 +190,7 @@ def test_a_comment_silences_what_only_a_run_shows(covers: int):
 
 @pytest.mark.slow
 def test_what_skips_for_want_of_cuda_is_recorded_where_it_runs(run_suite: Run):
-    result = run_suite("recorded_cuda", seconds=200.0)
+    result = run_suite("recorded_cuda", seconds=900.0)
     assert [(each.rule, each.line) for each in result.findings] == [("AMP201", 13)]
     assert result.findings[0].run.startswith("with CUDA emulated, seen in a run: event")
     assert check(result).status is Status.FAIL

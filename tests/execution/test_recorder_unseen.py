@@ -105,10 +105,10 @@ def test_a_recorded_run_is_the_same_run(tmp_path: Path):
     root.mkdir()
     (root / "train.py").write_text(SCRIPT)
     subject, env = Subject(root, Path(sys.executable)), {"OMP_NUM_THREADS": "1"}
-    plain = subject.run(["train.py"], seconds=200, env=env)
+    plain = subject.run(["train.py"], seconds=600, env=env)
     folder = tmp_path / "private"
     folder.mkdir()
-    recorded = launch(subject, ["train.py"], [("recorder", {"sample": True})], folder=folder, seconds=200, env=env)
+    recorded = launch(subject, ["train.py"], [("recorder", {"sample": True})], folder=folder, seconds=600, env=env)
 
     assert recorded.completed.stdout_tail == plain.stdout_tail
     assert recorded.completed.stderr_tail == plain.stderr_tail

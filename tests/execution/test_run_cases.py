@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from verifygate.execution.instruments import launch
+from verifygate.execution.observed_violation import Form
 from verifygate.execution.order import OrderJudge
+from verifygate.execution.ranks import compare
 from verifygate.execution.recorded_trace import Section, Trace, read_trace
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.scrub import Scrubber
+from verifygate.execution.trace_judgement import violations_by_test
 from verifygate.process.subject import Subject
+from verifygate.protocol import Violation
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 
@@ -47,7 +51,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
         ["all_cases.py"],
         [("recorder", {})],
         folder=folder,
-        seconds=300,
+        seconds=900,
         env={"OMP_NUM_THREADS": "1"},
     )
     assert done.completed.exit_code == 0, done.completed.stderr_tail
@@ -74,6 +78,18 @@ def found(trace: Trace) -> Expected:
 @pytest.mark.parametrize("case", expected())
 def test_case(case: str, found: Expected):
     assert found[case] == expected()[case]
+
+
+def test_the_device_that_a_test_chooses_is_no_fault_of_a_region(trace: Trace):
+    """A script that crosses a region of another device has a fault; what a test does is the test's choice."""
+    case = "forwards.region_for_another_device"
+    hits = violations_by_test(trace, OrderJudge(trace), compare(trace), str, ())
+    here = [hit for name, hit in hits if name == case and hit.violation is Violation.AUTOCAST_DEVICE_MISMATCH]
+
+    assert here
+    assert {(hit.form, hit.certain) for hit in here} == {(Form.DEVICE_OF_A_TEST, False)}
+    section = next(each for each in trace.sections if each.name == case)
+    assert {(hit.form, hit.certain) for hit in violations_of_the_run(section, trace, whole=True)} >= {(None, True)}
 
 
 def test_every_kind_of_event_is_recorded(trace: Trace):

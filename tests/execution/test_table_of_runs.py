@@ -78,7 +78,7 @@ def test_pytest_says_what_the_table_says(row: Row, tmp_path: Path) -> None:
     shutil.copytree(SUITES / row.suite, root, ignore=shutil.ignore_patterns("__pycache__"))
     (root / "pytest.ini").touch()
     command = ["-m", "pytest", "-p", "no:cacheprovider", f"--junitxml={report}"]
-    ended = Subject(root, Path(sys.executable)).run(command, seconds=120)  # it ends what the suite leaves behind
+    ended = Subject(root, Path(sys.executable)).run(command, seconds=600)  # it ends what the suite leaves behind
     assert str(ended.exit_code) == row.code
     assert _junit(report) == row.junit
 

@@ -35,6 +35,7 @@ from verifygate.model import (
     Visit,
     Witness,
 )
+from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
 from verifygate.requirements import read_specification
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
@@ -339,3 +340,40 @@ def test_a_tree_that_changed_meanwhile_blocks():
     assert "new.py, train.py" in told.text
     (added,) = looked_at(static(), now=Sources([TRAIN, SourceFile("new.py", b"")])).contradictions
     assert (added.name, added.blocks) == ("sources-changed", False), "the tests of many projects write a file"
+
+
+def _contract(aspect: Aspect, *values: str) -> PrecisionContract:
+    declared = tuple(Declaration(value=value, path="train.py", line=1) for value in values)
+    return PrecisionContract(rows=(ContractRow(aspect=aspect, standing="declared", declared=declared),))
+
+
+def test_code_that_is_nowhere_and_ran_is_a_contradiction():
+    """A requirement may not say of a loop that it steps through no scaler, while a run of the report stepped there."""
+    absent = query("construct scaler-step", status=Status.FAIL).model_copy(update={"actual": "no `scaler-step` found"})
+    stages = (static(constructs=False), ran((2, "scaler.step", 3)), requirements(absent, status=Status.FAIL))
+
+    found = looked_at(*stages).contradictions
+    assert ("absent-code-ran", "train.py", 2) in [(each.name, each.path, each.line) for each in found]
+    other = absent.model_copy(update={"query": "construct scaler-step in other.py"})
+    assert "absent-code-ran" not in names(looked_at(*stages[:2], requirements(other, status=Status.FAIL)))
+    assert "absent-code-ran" not in names(looked_at(stages[0], ran((2, "update", 3)), stages[2]))
+
+
+@pytest.mark.parametrize(
+    ("aspect", "values", "contradicts"),
+    [
+        (Aspect.LOSS_SCALE, ("none",), True),
+        (Aspect.DRIVER, ("nobody: torch trains in the dtype of the weights",), True),
+        (Aspect.LOSS_SCALE, ("none", "GradScaler"), False),  # one program of two
+        (Aspect.COMPUTE, ("float32",), False),
+    ],
+)
+def test_a_cell_that_says_nothing_is_there_contradicts_what_is(
+    aspect: Aspect, values: tuple[str, ...], contradicts: bool
+):
+    """AMP code that was found, or a finding about a scaler, and a cell of `none` or `nobody` cannot both hold."""
+    contract = _contract(aspect, *values)
+    assert ("cell-against-code" in names(looked_at(static(contract=contract)))) is contradicts
+    by_finding = static(at_step(), constructs=False, contract=contract)
+    assert ("cell-against-code" in names(looked_at(by_finding))) is contradicts
+    assert "cell-against-code" not in names(looked_at(static(constructs=False, contract=contract)))

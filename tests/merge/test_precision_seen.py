@@ -37,6 +37,6 @@ def test_a_run_shows_regions_scaler_and_weights_and_nothing_else() -> None:
 def test_an_emulated_run_says_that_it_is_one_and_one_without_training_shows_nothing() -> None:
     found = seen(trace=TraceSummary(events=2), emulated_trace=TraceSummary(steps=1, devices=("cuda float16",)))
     assert found[Aspect.DRIVER] == (
-        "no step of training was run; autocast on cuda float16; no live scaler (CUDA emulated)"
+        "no test ran a step of training; autocast on cuda float16; no live scaler (CUDA emulated)"
     )
     assert found[Aspect.WEIGHTS] == "float32 (CUDA emulated)"

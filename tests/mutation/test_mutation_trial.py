@@ -29,7 +29,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def settings(root: Path, *entries: str) -> Settings:
-    execution = ExecutionSettings(oracles=OraclesSettings(entries=entries, seconds=60))
+    execution = ExecutionSettings(oracles=OraclesSettings(entries=entries, seconds=600))
     return Settings(root=root, today=dt.date(2026, 1, 1), execution=execution)
 
 

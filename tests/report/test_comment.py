@@ -49,7 +49,7 @@ def test_what_blocks_is_told_with_its_impact_and_remedy() -> None:
     assert text.startswith("<!-- verifygate -->\n\n### verifygate: BLOCK, ")
     assert text.count("AMP201 clip-before-unscale") == 1
     assert f"[demo/train\\_step.py:88]({AT}demo/train_step.py#L88)".replace("\\_", "_") in text.replace("\\_", "_")
-    assert "Why it matters: The gradients are tens of thousands of times too large" in text
+    assert "Why such code matters: The gradients are tens of thousands of times too large" in text
     assert "To do: call `scaler.unscale_(optimizer)` before `clip_grad_norm_`" in text
     assert "execution.tests-pass" in text
     assert "requirements.stage-errored" in text

@@ -136,7 +136,7 @@ def test_a_browser_shows_the_page(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(text, encoding="utf-8")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     ended = subprocess.run(
-        [*command, "--dump-dom", (tmp_path / "page.html").as_uri()], capture_output=True, text=True, timeout=60
+        [*command, "--dump-dom", (tmp_path / "page.html").as_uri()], capture_output=True, text=True, timeout=600
     )
     assert ended.returncode == 0, ended.stderr
     assert '<rect x="301"' in ended.stdout

@@ -91,7 +91,7 @@ def looked_at(page: str, folder: Path, width: int, *, dark: bool) -> dict[str, A
         ],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=True,
     )
     told = re.search(r'<pre id="told">(.*?)</pre>', ended.stdout, flags=re.DOTALL)

@@ -89,7 +89,7 @@ def test_the_finding_is_told_whole() -> None:
     """Impact, code and fix stand there, as on the Markdown page."""
     page = render(report(), "html")["report.html"]
     article = page[page.index('<article class="finding" id="E-AMP201') :].partition("</article>")[0]
-    assert "<b>Impact:</b> Every step is clipped to <code>max_norm / scale</code>" in article
+    assert "<b>Impact of such code:</b> Every step is clipped to <code>max_norm / scale</code>" in article
     assert "&gt; 88 |     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)" in article
     assert "+    scaler.unscale_(optimizer)" in article
     assert "witnesses: static" in article

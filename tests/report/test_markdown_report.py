@@ -133,10 +133,11 @@ def test_first_screen_of_a_block() -> None:
     text = "\n".join(screen)
     assert "## Verdict: **BLOCK**, score 25.50 of 100.00" in text
     assert "Do not merge, because of 2 findings (1 critical, 1 high) and 3 other reasons; looked at: execution" in text
-    assert f"The worst is AMP201 clip-before-unscale at `demo/train_step.py:88`: {IMPACT}" in text
+    assert "The worst is AMP201 clip-before-unscale at `demo/train_step.py:88`: gradients of `model` are" in text
+    assert f". Such code: {IMPACT}" in text
     assert "Not shown: 2 checks, 1 of them waived, the first `performance.memory`:" in text
     assert "[demo/train_step.py:88](../../demo/train_step.py#L88)" in text
-    assert f"<br>Impact: {IMPACT}" in text
+    assert f"<br>Impact of such code: {IMPACT}" in text
     assert "Do: call `scaler.unscale_(optimizer)` before `clip_grad_norm_`" in text
 
 
@@ -376,7 +377,7 @@ def test_finding_is_told_in_full() -> None:
     page = render(report(), "md")["static.md"]
     told = page[page.index("#### AMP201") : page.index("### HIGH")]
     assert "#### AMP201 clip-before-unscale at [demo/train_step.py:88](../../demo/train_step.py#L88)" in told
-    assert f"**Impact:** {IMPACT}" in told
+    assert f"**Impact of such code:** {IMPACT}" in told
     assert "> 88 |     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n" in told
     assert "demo/loop.py\n  12 | def fit(trainer):\n> 13 |     trainer.train_step()\n" in told
     assert (

@@ -185,13 +185,8 @@ def _computed(
         texts = tuple(
             render_check(shown, each.format, [*_fixes_told(report, each.format), *told]) for each in options.outputs
         )
-    gaps = any(is_gap(lost, _named(options)) for lost in shown.not_analysed)
+    gaps = any(lost.mentions_amp for lost in shown.not_analysed)
     return CheckOutput(texts, 2 if gaps else int(fails), not_analysed_lines(shown.not_analysed))
-
-
-def is_gap(lost: NotAnalysed, named: Iterable[str] = ()) -> bool:
-    """Whether "nothing found" would be wrong for want of a file: not where it is a scratch file that nobody named."""
-    return lost.mentions_amp and (not lost.is_scratch or lost.path in {Path(each).as_posix() for each in named})
 
 
 def report_of(outcome: AnalysisResult, folder: str = "") -> CheckReport:

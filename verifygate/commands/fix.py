@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from verifygate.check.project import named_sources
-from verifygate.check.run import is_gap, not_analysed_lines, report_of
+from verifygate.check.run import not_analysed_lines, report_of
 from verifygate.commands.options import config_option, split_words
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     else:
         write_fixed(repair.changed, Path.cwd())
         click.echo(f"Fixed: {len(repair.fixed)}; files changed: {len(repair.changed)}; findings left: {len(left)}")
-    if any(is_gap(lost, paths) for lost in repair.report.not_analysed):
+    if any(lost.mentions_amp for lost in repair.report.not_analysed):
         return 2
     return 1 if left or (as_diff and repair.changed) else 0
 

@@ -140,7 +140,7 @@ def run(
 def compare(old: Path, new: Path) -> int:
     """Compare two report.json files, or two recordings of `probe --record`.
 
-    Reports: which findings are new, open, fixed; exit code 1 where there are new ones. Recordings: the first operation
+    Reports: which findings are new, newly reached, open, fixed; exit code 1 where there are some of the first two. Recordings: the first operation
     at which the runs part, and why; exit code 1 where rounding does not explain it.
     """
     from verifygate.execution import recordings
@@ -156,7 +156,7 @@ def compare(old: Path, new: Path) -> int:
 
     changes = baseline.changes(handed_in(new), handed_in(old))
     click.echo(baseline.told(changes), nl=False)
-    return 1 if changes.new else 0
+    return 1 if changes.new or changes.newly_reached else 0
 
 
 def _one_of(word: str, allowed: tuple[str, ...], option: str) -> None:

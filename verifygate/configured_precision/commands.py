@@ -41,7 +41,7 @@ class Command:
 
 def commands_in(file: ConfigurationFile, sources: Sources) -> Iterator[Command]:
     """The commands of a script that start a Python program."""
-    for lines in _logical(file.lines):
+    for lines in logical_lines(file.lines):
         words = [(word, number) for number, text in lines for word in _WORD.findall(text)]
         at = next((n for n, (word, _) in enumerate(words) if _starts(word)), None)
         if at is None:
@@ -62,7 +62,7 @@ def _module(words: list[tuple[str, int]], start: int) -> int | None:
     return next((n for n in named if re.fullmatch(r"[A-Za-z_][\w.]*", words[n][0])), None)
 
 
-def _logical(lines: list[str]) -> Iterator[list[tuple[int, str]]]:
+def logical_lines(lines: list[str]) -> Iterator[list[tuple[int, str]]]:
     """Command lines, each as the numbered lines that a backslash joins; comments are left out."""
     joined: list[tuple[int, str]] = []
     for number, line in enumerate(lines, 1):

@@ -82,7 +82,7 @@ class ConfiguredPrecision:
     @cached_property
     def _files(self) -> list[ConfigurationFile]:
         """The files that may set a precision, those nearest to the root first, within what is read at most."""
-        if not self._sources.configuration or not _train(self._sources):
+        if not self._sources.configuration or not train(self._sources):
             return []
         files = sorted(self._sources.configuration, key=lambda each: (each.path.count("/"), each.path))
         naming = [each for each in files if not each.is_test and each.mentions_precision]
@@ -194,5 +194,6 @@ def _reached(setting: Setting, reach: str, programs: tuple[str, ...]) -> Setting
     return replace(setting, reach=reach, programs=programs) if reach else setting
 
 
-def _train(sources: Sources) -> bool:
+def train(sources: Sources) -> bool:
+    """Whether a source names a framework that trains."""
     return any(word in file.data for file in sources for word in _TRAINS)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from verifygate.base.counts import counted
 from verifygate.execution.outcomes import Judged
 from verifygate.execution.remedies import for_failure, for_skips, without_cuda
-from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account, names
+from verifygate.execution.run_integrity import EVIDENCE_LIMIT, MOST_CAUSES, Account, by_cause, causes, names
 from verifygate.model import Check, Evidence, EvidenceClass, Status, TestWarning
 
 DEPRECATED_AMP = re.compile(r"\btorch\.(cuda|cpu)\.amp\b")
@@ -33,15 +33,12 @@ def tests_pass(account: Account, ran: Check) -> Check:
     stood = [one for one in bad if one.test.stood]
     new = [one for one in bad if not one.test.stood]
     if bad:
-        parts = [f"{len(new)} did not pass: {names(new)}{_history(new, account)}"] if new else []
-        parts += [f"{len(stood)} red before, at {account.base}: {names(stood)}"] if stood else []
+        parts = [f"{len(new)} did not pass: {causes(new)}{_history(new, account)}"] if new else []
+        parts += [f"{len(stood)} red before, at {account.base}: {causes(stood)}"] if stood else []
         status, actual = Status.FAIL, "; ".join(parts)
-        lacking = (for_failure(one.test.reason, account.interpreter, account.scrubber.root) for one in bad)
-        surroundings = "; ".join(dict.fromkeys(filter(None, lacking)))
-        evidence, remedy = (
-            _failures([*new, *stood]),
-            surroundings or "correct the code at the line shown, or the test if it is wrong",
-        )
+        remedies = list(dict.fromkeys(_remedy_for(one, account) for one in by_cause([*new, *stood])))
+        more = f"; and {len(remedies) - MOST_CAUSES} more" if len(remedies) > MOST_CAUSES else ""
+        evidence, remedy = _failures([*new, *stood]), "; ".join(remedies[:MOST_CAUSES]) + more
     elif ran.status is not Status.PASS:
         status, actual = Status.NOT_MEASURED, f"{passed} passed, but the run proves nothing: see {ran.id}"
         evidence, remedy = iter(()), ran.remedy
@@ -69,6 +66,13 @@ def tests_pass(account: Account, ran: Check) -> Check:
         inherited=_red_before(account) if stood and not new and ran.status is Status.PASS else "",
         remedy=remedy,
     )
+
+
+def _remedy_for(one: Judged, account: Account) -> str:
+    """What to do about the cause of a failure: about what the machine lacks, a fault of the program, or the test."""
+    if lacking := for_failure(one.test.reason, account.interpreter, account.scrubber.root):
+        return lacking
+    return one.ending.remedy if one.ending is not None else "correct the code at the line shown, or the test"
 
 
 def _red_before(account: Account) -> str:
@@ -235,7 +239,9 @@ def stands_for(name: str, test: str) -> bool:
 
 
 def _failures(bad: Sequence[Judged]) -> Iterator[Evidence]:
-    for one in bad:
+    """The first failure of each cause, then the others."""
+    first = by_cause(bad)
+    for one in (*first, *(each for each in bad if each not in first)):
         path, line = one.failed_at or ("", 0)
         yield _fact(f"{one.test.id}: {one.test.reason or one.test.outcome}", path, line)
         if one.raised_at:

@@ -62,7 +62,7 @@ def _is_searching(trace: Trace, events: list[Event], found: Event) -> bool:
         elif event.kind == "update" and isinstance(now := event.fields.get("scale"), int | float):
             scale = float(now)
         elif event.kind == "scaler.step":
-            skips = skips + 1 if event.fields.get("stepped") is False else 0
+            skips = skips + 1 if event.skipped else 0
         elif event.kind == "scale":
             is_finite = event.fields.get("finite") is not False
     return is_finite and skips < SKIPS and scale is not None and scale > 1

@@ -19,6 +19,7 @@ class Form(StrEnum):
     REFUSED_BACKWARD = "a framework refuses a backward that is not its own"
     BFLOAT16_GRADIENTS = "a scaler is given gradients in bfloat16"
     SHARD_NORM = "a clip by the norm of a shard"
+    DEVICE_OF_A_TEST = "a test put what it trains on another device than a region is for"
     LOST_REGION = "autocast is lost, and the scaler goes on"
     ZERO_DIVISION = "an optimizer's eps is zero in the dtype of its weights"
     NONFINITE_STEP = "half weights take a step that is not finite"

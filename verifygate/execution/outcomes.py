@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from verifygate.execution.endings import Ending, Kind, classed
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.stream import Item, NotCollected, Phase, Place, Record
 from verifygate.model import TestOutcome, TestWarning
@@ -23,10 +24,18 @@ class Judged:
     """The innermost line of the project that the error came through, where that is another one."""
     trace: tuple[Place, ...] = ()
     """All that the error came through, outermost first, as the interpreter names it."""
+    ending: Ending | None = None
+    """Whose doing the error is; None where it is not known, or there is none."""
 
     @property
     def bad(self) -> bool:
         return self.test.outcome in ("failed", "error", "started")
+
+    @property
+    def cause(self) -> tuple[str, Place | None]:
+        """What tells its failure from others: the error, and its place where a test or a program raised it by name."""
+        by_itself = self.ending is not None and self.ending.kind in (Kind.FAULT, Kind.MACHINE)
+        return self.test.reason, None if by_itself else self.raised_at or self.failed_at
 
 
 def judge(record: Record, scrubber: Scrubber) -> list[Judged]:
@@ -69,7 +78,23 @@ def _judge_test(item: Item, record: Record, scrubber: Scrubber) -> Judged:
     trace = decisive.trace if decisive and outcome in ("failed", "error", "flaky") else ()
     if outcome == "started":
         trace = record.standing
-    return _place(test, trace, scrubber)
+    judged = _place(test, trace, scrubber)
+    return _classed(judged, decisive, scrubber) if decisive and decisive.error and judged.bad else judged
+
+
+def _classed(judged: Judged, phase: Phase, scrubber: Scrubber) -> Judged:
+    """The test with whose doing its end is, and the innermost line of the project that its error came through."""
+    message = phase.message.removeprefix(f"{phase.error}: ")
+    ending = classed(phase.error, message, phase.trace, raised=phase.by_statement, root=scrubber.root)
+    path = scrubber.inside(ending.place[0])
+    ended_at = f"{path}:{ending.place[1]}" if path else ""
+    asserts = ending.kind is Kind.REFUSAL and (path == judged.test.path or phase.error == "AssertionError")
+    known = "" if asserts else ending.kind.value
+    return replace(
+        judged,
+        test=judged.test.model_copy(update={"ended_at": ended_at, "whose": known}),
+        ending=ending if known else None,
+    )
 
 
 def _outcome(phases: list[Phase]) -> tuple[Outcome, str, Phase | None]:

@@ -85,7 +85,7 @@ class Rank:
             rank=self.rank,
             world=self.process.world,
             steps=len(self.steps),
-            skipped=sum(event.fields.get("stepped") is False for event in self.steps),
+            skipped=sum(event.skipped for event in self.steps),
             scale_last=_last(self.updates, "scale"),
             norm_last=_last(self.clips, "norm"),
         )

@@ -54,6 +54,11 @@ class Event:
         return None if number is None else int(number)
 
     @property
+    def skipped(self) -> bool:
+        """Whether it is a step that a live scaler left out because it had found an inf: seen, not inferred."""
+        return self.kind == "scaler.step" and self.fields.get("stepped") is False and bool(self.fields.get("found_inf"))
+
+    @property
     def raised(self) -> str:
         """Type of the error that the call ended in; empty where it returned."""
         return str(self.fields.get("raised", ""))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from verifygate.base.counts import counted
 
-_MISSING = re.compile(r"No module named '([\w.]+)'")
-_NO_DEVICE = re.compile(
+MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
+NO_DEVICE = re.compile(
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available"
     r"|torch\.cuda\.is_available\(\) is False"
 )
@@ -41,7 +41,7 @@ def without_cuda(*, emulated: bool) -> str:
 
 def for_imports(reasons: Iterable[str], interpreter: str, root: Path) -> str:
     """Where files could not be imported: what to do about the modules that were missing, else about the files."""
-    missing = list(dict.fromkeys(found[1] for reason in reasons if (found := _MISSING.search(reason))))
+    missing = list(dict.fromkeys(found[1] for reason in reasons if (found := MISSING_MODULE.search(reason))))
     if not missing:
         return "make the file importable: the reason is what its import raised"
     told = [_about(module, interpreter, root) for module in missing[:MOST_REASONS]]
@@ -51,9 +51,9 @@ def for_imports(reasons: Iterable[str], interpreter: str, root: Path) -> str:
 
 def for_failure(error: str, interpreter: str, root: Path) -> str:
     """What the surroundings lack, where that is why code failed; empty where the error does not say so."""
-    if _MISSING.search(error):
+    if MISSING_MODULE.search(error):
         return for_imports([error], interpreter, root)
-    return without_cuda(emulated=False) if _NO_DEVICE.search(error) else ""
+    return without_cuda(emulated=False) if NO_DEVICE.search(error) else ""
 
 
 def for_skips(reasons: Iterable[str]) -> str:
@@ -84,6 +84,12 @@ def _about(module: str, interpreter: str, root: Path) -> str:
         f"the module `{top}` is missing in {interpreter}: install the package that has it there, "
         "or name the Python that has it in `[execution] interpreter`"
     )
+
+
+def is_of_the_project(module: str, root: Path) -> bool:
+    """Whether the first part of a module's name lies in the project, wherever that may be in it."""
+    top = module.partition(".")[0]
+    return any(_lies_in(folder, top) for folder in (root, *_folders(root)))
 
 
 def _folders(root: Path) -> list[Path]:

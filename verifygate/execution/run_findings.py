@@ -187,7 +187,7 @@ def described(event: Event) -> str:
             words = "optimizer.step, with no value read since the backward"
         case "clip":
             words = f"clip of {fields.get('tensors')} tensors"
-        case "scaler.step" if fields.get("stepped") is False:
+        case "scaler.step" if event.skipped:
             words = "scaler.step, skipped"
         case "updates":
             words = lost_updates(event)

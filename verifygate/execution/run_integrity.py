@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,9 @@ from verifygate.model import Check, Evidence, EvidenceClass, Status
 from verifygate.process.subject import Completed
 
 ID = "execution.tests-ran"
+MOST_CAUSES = 5
 EVIDENCE_LIMIT = 50
+MOST_CAUSES = 5
 """Pieces of evidence shown for one check; the counts stay exact."""
 
 EXECUTED = ("passed", "failed", "flaky", "xfailed", "xpassed", "started")
@@ -128,6 +131,24 @@ def names(tests: Sequence[Judged]) -> str:
     first, *others = tests
     shown = [first.test.id + (f" ({first.test.reason})" if first.test.reason else ""), *(o.test.id for o in others[:4])]
     return ", ".join(shown) + (f" and {len(tests) - 5} more" if len(tests) > 5 else "")
+
+
+def by_cause(tests: Sequence[Judged]) -> list[Judged]:
+    """The first test of each cause, the cause of most tests first."""
+    number = Counter(one.cause for one in tests)
+    first = {one.cause: one for one in reversed(tests)}
+    return sorted(first.values(), key=lambda one: (-number[one.cause], tests.index(one)))
+
+
+def causes(tests: Sequence[Judged]) -> str:
+    """The failures of some tests, each cause once."""
+    first = by_cause(tests)
+    if len(first) == len(tests):
+        return names(tests)
+    number = Counter(one.cause for one in tests)
+    told = [f"{counted(number[one.cause], 'test')}, {one.test.id} ({one.test.reason})" for one in first[:MOST_CAUSES]]
+    more = f"; and {len(first) - MOST_CAUSES} more" if len(first) > MOST_CAUSES else ""
+    return f"{counted(len(first), 'cause')}: {'; '.join(told)}{more}"
 
 
 def tests_ran(account: Account, junit: str) -> Check:

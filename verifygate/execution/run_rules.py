@@ -118,7 +118,7 @@ RULES: dict[Violation, RunRule] = {
     ),
     Violation.SCHEDULER_IGNORES_SKIP: RunRule(
         _L,
-        "`{text}` advanced the schedule although the scaler had skipped the step",
+        "`{text}` advanced the schedule for a step that the scaler skipped",
         "advance the schedule only where the scale did not fall across `scaler.update()`",
     ),
     Violation.SKIP_GUARD_BREAKS_SCALER: RunRule(
@@ -248,6 +248,12 @@ FORMS: dict[Form, RunRule] = {
         _H,
         "`{text}` stepped float16 weights on gradients that were inf or NaN: no scaler was there to skip the step",
         "keep the weights in float32, compute under autocast, and step by a `torch.amp.GradScaler`",
+    ),
+    Form.DEVICE_OF_A_TEST: RunRule(
+        _L,
+        "this region is for another type of device than the tensors of the test: it changed nothing there",
+        "let a test put the model where the region works: with CUDA emulated, `cuda` is there; where the loop is to "
+        "train on other devices too, name the device its tensors are on",
     ),
     Form.LOST_REGION: RunRule(
         _H,

@@ -228,27 +228,30 @@ def _may_divide(asked: Event, read: Event) -> bool:
 
 
 def _schedules(events: list[Event]) -> Iterator[ObservedViolation]:
-    """AMP213: a schedule of every step that goes on although the step was skipped, or that begins before any step."""
+    """AMP213: a schedule of every step that advances for one that the scaler skipped, behind it or before it."""
     steps: dict[int, Event] = {}
     scheduled: dict[int, int] = {}
     windows: dict[int, int] = {}
     skipped: dict[int, list[ObservedViolation]] = {}
+    before: dict[int, Event] = {}
     trained = False
     for event in events:
         trained = trained or event.kind == "backward"
         for number in event.optimizers():
             if event.kind in STEPS:
+                if (first := before.pop(number, None)) is not None and event.skipped:
+                    yield ObservedViolation(Violation.SCHEDULER_IGNORES_SKIP, first, event, (first, event))
                 steps[number] = event
                 windows[number] = windows.get(number, 0) + 1
             elif event.kind == "scheduler.step":
                 step = steps.get(number)
                 if step is None:
                     if trained:
-                        yield ObservedViolation(Violation.SCHEDULER_IGNORES_SKIP, event, event, (event,))
+                        before.setdefault(number, event)
                     continue
                 scheduled[number] = scheduled.get(number, 0) + 1
                 by_framework = bool(event.frames) and event.frames == step.frames  # one call of the project's made both
-                if step.fields.get("stepped") is False and not step.raised and not by_framework:
+                if step.skipped and not step.raised and not by_framework:
                     skipped.setdefault(number, []).append(
                         ObservedViolation(Violation.SCHEDULER_IGNORES_SKIP, event, event, (step, event))
                     )

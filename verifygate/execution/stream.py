@@ -43,6 +43,10 @@ class Phase:
     """Whether the test's own function was entered; None where nothing could be seen."""
     marked: bool = True
     """Whether something marks the test as one that is expected to fail."""
+    error: str = ""
+    """The type of what was raised."""
+    by_statement: bool = True
+    """Whether a `raise` or an `assert` raised it, at the innermost place of the trace."""
     between: tuple[str, ...] = ()
     """Files and plugins with a hook between the test and its report, where the two tell different stories."""
 
@@ -214,6 +218,8 @@ def _phase(event: dict[str, Any]) -> Phase:
         failure=bool(event.get("failure", False)),
         message=str(event.get("message", "")),
         trace=_trace(event),
+        error=str(event.get("error", "")),
+        by_statement=bool(event.get("by_statement", True)),
         called=None if event.get("called") is None else bool(event["called"]),
         between=tuple(str(name) for name in event.get("between", ())),
         marked=bool(event.get("marked", True)),

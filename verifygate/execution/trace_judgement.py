@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.config.rule_selection import RuleSelection, ignoring_pattern, is_selected
 from verifygate.config.settings import StaticSettings
 from verifygate.execution.audited_events import own_events
-from verifygate.execution.observed_violation import ObservedViolation
+from verifygate.execution.observed_violation import Form, ObservedViolation
 from verifygate.execution.order import OrderJudge
 from verifygate.execution.ranks import Ranks, compare, read_run, with_ranks
 from verifygate.execution.recorded_trace import Trace
@@ -20,6 +20,7 @@ from verifygate.execution.run_violations import violations_of_the_run
 from verifygate.execution.session import Session
 from verifygate.execution.trace_summary import summary
 from verifygate.model import Certainty, Check, Evidence, EvidenceClass, Finding, Place, Severity, Status, TraceSummary
+from verifygate.protocol import Violation
 from verifygate.sources.tree import Sources
 
 ID = "execution.trace"
@@ -80,10 +81,17 @@ def violations_by_test(
         if not section.name:
             continue  # what happened before the first test belongs to none
         test = named(section.name)
-        found = (*judge.judge(section), *violations_of_the_run(section, trace, whole=False))
+        found = tuple(map(_of_a_test, (*judge.judge(section), *violations_of_the_run(section, trace, whole=False))))
         # What raised in a test that passed was expected to.
         hits += [(test, hit) for hit in found if not (test in passed and (hit.shown.raised or hit.blamed.raised))]
     return [*hits, *((named(name), hit) for name, hit in ranks.hits if name)]
+
+
+def _of_a_test(hit: ObservedViolation) -> ObservedViolation:
+    """A violation as a test shows it: the device of its tensors is the test's choice, and no fault of the code."""
+    if hit.violation is not Violation.AUTOCAST_DEVICE_MISMATCH:
+        return hit
+    return replace(hit, certain=False, form=Form.DEVICE_OF_A_TEST)
 
 
 def wanted_findings(

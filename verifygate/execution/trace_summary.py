@@ -41,8 +41,10 @@ def summary(trace: Trace, visits: Mapping[tuple[str, int, str], int], relative: 
         devices=tuple(sorted({_region(event) for event in events if event.kind == "autocast"})),
         optimizers=_optimizers(trace),
         steps=len(steps),
-        skipped=sum(event.fields.get("stepped") is False for event in steps),
-        unknown=sum(event.kind == "scaler.step" and "stepped" not in event.fields for event in steps),
+        skipped=sum(event.skipped for event in steps),
+        unknown=sum(
+            event.kind == "scaler.step" and not (event.skipped or event.fields.get("stepped")) for event in steps
+        ),
         scale_min=min(values, default=None),
         scale_max=max(values, default=None),
         scale_last=values[-1] if values else None,
@@ -205,7 +207,7 @@ def _remarks(events: list[Event], trace: Trace) -> list[str]:
 def _longest_skip(steps: list[Event]) -> int:
     longest = now = 0
     for step in steps:
-        now = now + 1 if step.fields.get("stepped") is False else 0
+        now = now + 1 if step.skipped else 0
         longest = max(longest, now)
     return longest
 

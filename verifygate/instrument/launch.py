@@ -41,6 +41,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .raised import by_statement
 from .start import HERE
 
 INSTRUMENTS = {
@@ -84,7 +85,8 @@ def main(arguments: Sequence[str]) -> int:
             with contextlib.suppress(Exception):  # the error of the run is what counts
                 look(error)
         without_our_frames(error)
-        tell("ended", how="raised", error=type(error).__name__, message=_first_line(error), trace=_trace(error))
+        told = {"error": type(error).__name__, "message": _first_line(error), "trace": _trace(error)}
+        tell("ended", how="raised", by_statement=by_statement(error), **told)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     tell("ended", how="returned", code=0)

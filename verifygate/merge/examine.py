@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from verifygate.merge.absences import cells_against_code, code_that_ran
 from verifygate.merge.citations import cited_places, sources_changed
 from verifygate.merge.completeness import answers_once, requirements_answered, rules_answered, tests_answered
 from verifygate.merge.disagreements import (
@@ -42,6 +43,8 @@ QUESTIONS: tuple[Callable[[Results, Inputs], Iterator[Contradiction]], ...] = (
     faults_that_ran_well,
     breaches_not_read,
     amp_without_source,
+    code_that_ran,
+    cells_against_code,
     precision_not_run,
     rules_answered,
     tests_answered,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from verifygate.base.counts import counted
 from verifygate.model import (
     Certainty,
     ExecutionDetails,
@@ -17,7 +18,7 @@ from verifygate.model import (
     TraceSummary,
     Witness,
 )
-from verifygate.protocol import TRANSITIONS
+from verifygate.protocol import SCALER_ERRORS, TRANSITIONS
 
 _FAULTS = frozenset(row.fault for row in TRANSITIONS if row.fault)
 DONE_BY: dict[str, frozenset[str]] = {
@@ -140,10 +141,26 @@ def _silences(suppression: Suppression, seen: Finding) -> bool:
 
 
 def _with_tests(finding: Finding, execution: ExecutionDetails) -> Finding:
+    if (test := next((test for test in execution.tests if _shows(test, finding)), None)) is not None:
+        witnesses = tuple(dict.fromkeys((*finding.witnesses, Witness.RUN)))
+        run = finding.run or f"seen in a test, which fails here: {test.id}: {test.reason}"
+        return replace(finding, witnesses=witnesses, run=run, certainty=Certainty.CERTAIN)
     around = _enclosing(finding, execution.functions)
     if around is None:
         return finding
     return replace(finding, untested=_why(around, execution.tests))
+
+
+def _shows(test: TestOutcome, finding: Finding) -> bool:
+    """Whether a test failed at the line of a finding, by the error that its rule foretells."""
+    if not any(test.ended_at == f"{each.path}:{each.line}" for each in finding.locations):
+        return False
+    return test.reason.startswith("KeyError") if finding.rule.startswith("KEY") else _rule_of(test) == finding.rule
+
+
+def _rule_of(test: TestOutcome) -> str:
+    """The rule whose violation the scaler complained of."""
+    return next((violation.value for part, violation in SCALER_ERRORS.items() if part in test.reason), "")
 
 
 def _enclosing(finding: Finding, functions: Iterable[FunctionCoverage]) -> FunctionCoverage | None:
@@ -160,7 +177,13 @@ def _why(function: FunctionCoverage, tests: Sequence[TestOutcome]) -> str:
         skipped = sum(test.outcome == "skipped" for test in tests)
         note = f" ({skipped} skipped)" if skipped else ""
         return f"no test executes `{function.symbol}`{note}"
-    count, first = len(function.tests), function.tests[0]
-    if count == 1:
-        return f"one test executes `{function.symbol}` and does not see it: {first}"
-    return f"{count} tests execute `{function.symbol}` and do not see it, for example {first}"
+    bad = {test.id for test in tests if test.outcome in ("failed", "error", "started")}
+    passed = [test for test in function.tests if test not in bad]
+    failed = [test for test in function.tests if test in bad]
+    ends = f"{counted(len(failed), 'test')} that {'fails' if len(failed) == 1 else 'fail'} for another reason"
+    if not passed:
+        return f"`{function.symbol}` is executed by {ends} only, for example {failed[0]}"
+    also = f"; and {ends}" if failed else ""
+    if len(passed) == 1:
+        return f"one test executes `{function.symbol}` and does not see it: {passed[0]}{also}"
+    return f"{len(passed)} tests execute `{function.symbol}` and do not see it, for example {passed[0]}{also}"

@@ -50,7 +50,7 @@ def _seen(execution: ExecutionDetails) -> dict[Aspect, str]:
 def _of(trace: TraceSummary) -> list[tuple[Aspect, str]]:
     """The dtypes of one run. Counts of what was skipped may differ from run to run, and are not told here."""
     if not (trace.steps or trace.devices or trace.scales):
-        return [(Aspect.DRIVER, "no step of training was run")]
+        return [(Aspect.DRIVER, "no test ran a step of training")]
     regions = ", ".join(f"autocast on {each}" for each in trace.devices) or "no autocast region"
     scaled = "a live scaler" if trace.scales else "no live scaler"
     told = [(Aspect.DRIVER, f"{regions}; {scaled}"), (Aspect.COMPUTE, regions), (Aspect.LOSS_SCALE, scaled)]

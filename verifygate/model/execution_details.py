@@ -26,6 +26,10 @@ class TestOutcome(Model):
     """Whether it was as it is before the change, which did not touch it."""
     reason: str = ""
     """Skip or xfail reason, or the last line of the failure."""
+    ended_at: str = ""
+    """`path:line` of the innermost line of the project that the error of a failed test came through."""
+    whose: str = ""
+    """Whose doing the end of a failed test is: a fault of the program, a refusal, a library's error, the machine's."""
     path: str = ""
     line: int = 0
     requirements: tuple[str, ...] = ()

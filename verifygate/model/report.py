@@ -87,7 +87,9 @@ class Changes(Model):
     open: tuple[Finding, ...] = ()
     fixed: tuple[Finding, ...] = ()
     cannot_tell: tuple[Finding, ...] = ()
-    """Of a stage that did not complete this time: gone, but perhaps only out of sight."""
+    """Gone, but perhaps only out of sight: of a stage that did not complete, or of code that no run reached now."""
+    newly_reached: tuple[Finding, ...] = ()
+    """What a run showed of code that no run of the earlier report reached: it may have been there before."""
 
     precision: tuple[str, ...] = ()
     """What differs in the precision contract: `reduction: float32 -> bfloat16, config.yaml:14`."""
@@ -97,7 +99,13 @@ class Changes(Model):
     """Files that have another path now: `train.py -> src/train.py`."""
 
     def groups(self) -> tuple[tuple[str, tuple[Finding, ...]], ...]:
-        return ("new", self.new), ("open", self.open), ("fixed", self.fixed), ("cannot tell", self.cannot_tell)
+        return (
+            ("new", self.new),
+            ("newly reached", self.newly_reached),
+            ("open", self.open),
+            ("fixed", self.fixed),
+            ("cannot tell", self.cannot_tell),
+        )
 
 
 class Report(Model):

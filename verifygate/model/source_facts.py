@@ -55,8 +55,7 @@ class NotAnalysed:
     path: str
     reason: str
     mentions_amp: bool
-    is_scratch: bool = False
-    """It is broken for every Python that is known, and nothing imports or starts it: it has no part in any program."""
+    """Whether it names AMP, or may train for another reason: a command starts it, a merge left it unfinished."""
 
 
 @record(kw_only=True, guarded=True)
@@ -70,6 +69,8 @@ class NotFollowed:
     reason: str
     rule: str = ""
     """The rule that gave up; empty where the order of the protocol's events could not be followed."""
+    construct: ConstructKind | None = None
+    """The piece of AMP code that it would be, were it known what object it is called on."""
 
 
 @record(kw_only=True, guarded=True)

@@ -98,7 +98,7 @@ class _Comment:
         lines = [f"**{escape.md_text(issue.title)}**{kind} {self._place(finding.path, finding.line)}", ""]
         lines.append(escape.md_prose(finding.message))
         if page := rule_page(finding.rule) if issue.of_rule else None:
-            lines += ["", f"Why it matters: {escape.md_prose(page.why)}"]
+            lines += ["", f"Why such code matters: {escape.md_prose(page.why)}"]
         if finding.untested:
             lines += ["", f"Why the tests did not catch it: {escape.md_prose(finding.untested)}"]
         lines += [

@@ -8,6 +8,7 @@ from itertools import chain
 
 from verifygate.base.counts import counted
 from verifygate.model import Certainty, Finding, Outcome, Severity, StageResult, Status, Verdict
+from verifygate.report.causes import in_words
 from verifygate.report.phrases import tally, words
 from verifygate.report.view import Asked, View
 
@@ -54,7 +55,7 @@ def _judged(view: View) -> str:
     others = len(view.report.reasons) - len(blocking)
     parts = [f"{counted(len(blocking), 'finding')} ({tally(blocking)})"] if blocking else []
     parts += [counted(others, "other reason" if blocking else "reason")] if others else []
-    return f"Do not merge, because of {words(parts)}; looked at: {looked}."
+    return f"Do not merge, because of {words(parts)}{in_words(view.report.reasons)}; looked at: {looked}."
 
 
 def _looked(stage: StageResult) -> str:
@@ -71,16 +72,18 @@ def _worst(view: View) -> str:
         if finding is None:
             return f"First of all: {view.said(reason)}."
         place = f"`{reason.path}:{reason.line}`"
-        return f"The worst is {finding.rule} {finding.name} at {place}: {_impact(view, finding)}"
+        return f"The worst is {finding.rule} {finding.name} at {place}: {_harm(view, finding)}"
     if not view.findings:
         return "There is no finding."
     worst = view.findings[0]
     head = f"{counted(len(view.findings), 'finding')} ({tally(view.findings)}) do not block"
-    return f"{head}, {worst.rule} {worst.name} at `{worst.path}:{worst.line}` first: {_impact(view, worst)}"
+    return f"{head}, {worst.rule} {worst.name} at `{worst.path}:{worst.line}` first: {_harm(view, worst)}"
 
 
-def _impact(view: View, finding: Finding) -> str:
-    told = view.impact(finding.rule) or finding.message
+def _harm(view: View, finding: Finding) -> str:
+    """What was found here, then what such code does: the rule's impact is that of its examples, not of this program."""
+    impact = view.impact(finding.rule)
+    told = f"{finding.message.removesuffix('.')}. Such code: {impact}" if impact else finding.message
     return told if told.endswith(".") else f"{told}."
 
 

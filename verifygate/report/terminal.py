@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from verifygate.base.counts import counted
 from verifygate.model import Outcome, Report, StageResult, StaticDetails, Verdict, WaiverState
+from verifygate.report.causes import causes
 from verifygate.report.escape import LONG, plain
 from verifygate.report.filters import advisory_words, baseline_words, origin_words
 from verifygate.report.phrases import statuses, tally
@@ -26,13 +27,17 @@ def summary(report: Report, folder: str) -> str:
         lines.append(f"  event         {plain(report.event, LONG)}")
     if report.advisory:
         lines.append(f"  advisory      {advisory_words(report.advisory)}")
-    for reason in report.reasons[:MOST_REASONS]:
+    every = causes(report.reasons)
+    for cause in every[:MOST_REASONS]:
+        reason = cause.reason
         where = f"{plain(reason.path)}:{reason.line}: " if reason.path else ""
         lines.append(f"  {where}{plain(reason.text, LONG)}")
         if reason.action:
             lines.append(f"    -> {plain(reason.action, LONG)}")
-    if len(report.reasons) > MOST_REASONS:
-        lines.append(f"  and {len(report.reasons) - MOST_REASONS} more")
+        if cause.also:
+            lines.append(f"    for the same cause: {plain(', '.join(cause.also), LONG)}")
+    if len(every) > MOST_REASONS:
+        lines.append(f"  and {len(every) - MOST_REASONS} more")
     lines += [f"  {_stage(stage)}" for stage in report.stages]
     lines += _left_open(report)
     lines += [

@@ -15,6 +15,7 @@ from verifygate.requirements.code_answers import (
     cited,
     delegation,
     in_order,
+    open_answer,
     passive_readings,
     place,
     unproved,
@@ -92,7 +93,8 @@ def _judged(
     if not lacking:
         every = [found[kind][0] for kind, _, _ in ROLES if found[kind]]
         return _explicit_here(every, handed_over)
-    return unproved(static, facts, asked.within) or _lacking(lacking, handed_over)
+    unknown = unproved(static, facts, asked.within) or open_answer(lacking, static, asked.within)
+    return unknown or _lacking(lacking, handed_over)
 
 
 def _derived(asked: Architecture) -> tuple[str, ...]:
@@ -168,8 +170,17 @@ def _actual_tree(
         for (path, symbol), items in groupby(every, key=lambda item: (item.path, item.symbol))
     ]
     symbols.sort(key=lambda branch: (branch.path or "", branch.line or 0))
-    missing = tuple(Branch(text=f"nothing here {_WORDS[kind]}", missing=True) for kind in lacking)
+    missing = tuple(_missing(kind, static, within) for kind in lacking)
     return Branch(text=_whose(within), inner=(*symbols, *missing))
+
+
+def _missing(kind: ConstructKind, static: StaticDetails, within: str | None) -> Branch:
+    """That nothing does something; or the place that may do it, and was not followed."""
+    unknown = open_answer([kind], static, within)
+    if unknown is None:
+        return Branch(text=f"nothing here {_WORDS[kind]}", missing=True)
+    first = unknown.cites[0]
+    return Branch(text=f"{_WORDS[kind]}? {first.summary}", path=first.path, line=first.line, missing=True)
 
 
 def _symbol_branch(path: str, symbol: str, items: Iterable[Construct]) -> Branch:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from verifygate.base.counts import counted
-from verifygate.model import Certainty, Construct, ConstructKind, EvidenceClass, Finding, StaticDetails, Status
+from verifygate.model import (
+    Certainty,
+    Construct,
+    ConstructKind,
+    EvidenceClass,
+    Finding,
+    NotFollowed,
+    StaticDetails,
+    Status,
+)
 from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, in_scope, listed
 from verifygate.requirements.queries import Query
 
@@ -16,6 +25,9 @@ MISMATCH = (
 WRITE_IT_OUT = (
     "write the AMP steps out in the project's own loop, or, if delegating is meant, change the specification to say so"
 )
+FOLLOW = "name the class of the object in its annotation, or ask a run for it, with `run: {order: ...}`"
+_OF_A_SCALER = ("AMP2", "AMP3")
+_MADE = (ConstructKind.SCALE, ConstructKind.SCALER_STEP)
 WRITTEN = {
     ConstructKind.GRAD_SCALER: "`scaler = torch.amp.GradScaler(device)` beside the optimizer",
     ConstructKind.AUTOCAST: "`with torch.autocast(device, dtype=...):` around forward and loss",
@@ -47,7 +59,7 @@ def construct(query: Query, facts: Facts) -> Answer:
     if found:
         actual = f"{counted(len(found), 'place')}: {listed(place(item) for item in found)}"
         return Answer(Status.PASS, actual, cited(found), symbols(found))
-    if gap := unproved(static, facts, query.within):
+    if gap := unproved(static, facts, query.within) or open_answer([kind], static, query.within):
         return gap
     if query.absent:
         actual = f"nowhere in {counted(_files(facts, query.within), 'file')}"
@@ -100,10 +112,36 @@ def _nothing_found(code: str, static: StaticDetails, facts: Facts, within: str |
             ),
             remedy="correct the code and remove the suppression",
         )
-    gaps = sum(1 for item in static.not_followed if item.rule in ("", code) and in_scope(item.path, within))
-    beside = f"; {counted(gaps, 'place')} not followed" if gaps else ""
-    actual = f"{code} ran over {counted(_files(facts, within), 'file')}: no finding{beside}"
+    actual = f"{code} ran over {counted(_files(facts, within), 'file')}: no finding"
+    followed = (item for item in static.not_followed if item not in static.contract.not_judged)
+    gaps = [item for item in followed if _is_gap_of(code, item) and in_scope(item.path, within)]
+    if gaps:
+        return _not_followed(f"{actual}, and it did not follow", gaps)
     return Answer(Status.PASS, actual, (Cite(EvidenceClass.STATIC, actual),))
+
+
+def _is_gap_of(code: str, gap: NotFollowed) -> bool:
+    """Whether a rule's silence rests on what was not followed: of an unknown scaler, those of its protocol and life."""
+    return code.startswith(_OF_A_SCALER) if gap.construct is not None else gap.rule in ("", code)
+
+
+def open_answer(kinds: Sequence[ConstructKind], static: StaticDetails, within: str | None) -> Answer | None:
+    """Why it cannot be said that pieces of AMP code are nowhere: calls that may be them; None where there are none.
+
+    Where nobody knows which scaler is called, nobody knows who makes it either.
+    """
+    asked = {*kinds, *(tuple(_MADE) if ConstructKind.GRAD_SCALER in kinds else ())}
+    gaps = [item for item in static.not_followed if item.construct in asked and in_scope(item.path, within)]
+    named = ", ".join(f"`{kind.value}`" for kind in kinds)
+    return _not_followed(f"no {named} found; not followed", gaps) if gaps else None
+
+
+def _not_followed(said: str, gaps: Sequence[NotFollowed]) -> Answer:
+    places = listed(f"{item.path}:{item.line} ({item.reason})" for item in gaps)
+    cites = tuple(
+        Cite(EvidenceClass.STATIC, f"not followed: {item.reason}", item.path, item.line) for item in gaps[:SHOWN]
+    )
+    return Answer(Status.NOT_MEASURED, f"{said}: {places}", cites, remedy=FOLLOW)
 
 
 def unproved(static: StaticDetails, facts: Facts, within: str | None) -> Answer | None:

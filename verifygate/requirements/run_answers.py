@@ -132,9 +132,13 @@ def _turned(named: list[str], wanted: list[str]) -> tuple[str, str] | None:
 
 
 def _events(asked: RunQuery, trace: TraceSummary, kind: EvidenceClass) -> Answer:
-    counts = dict((trace.own or OwnEvents()).counts)
+    own = trace.own or OwnEvents()
+    counts = dict(own.counts)
     wanted = asked.events or ()
     missing = [event for event in wanted if not counts.get(RECORDED_AS.get(event, event.value))]
+    if missing and not own.orders:
+        actual = f"no step of the project's own code was recorded, and no {', '.join(missing)}"
+        return Answer(Status.NOT_MEASURED, actual, remedy=TRAIN)
     if missing:
         actual = f"the project's own code never did {', '.join(missing)}"
         return Answer(

@@ -20,6 +20,7 @@ from verifygate.sources.tree import Sources
 from verifygate.static.analysis_result import AnalysisResult, together
 from verifygate.static.part import Task, analyse_part
 from verifygate.static.programs_apart import parts_of
+from verifygate.static.unread import with_what_may_train
 
 if TYPE_CHECKING:
     from verifygate.config.settings import StaticSettings
@@ -77,7 +78,7 @@ def analyse(
     task = Task(settings, with_constructs, lets_go and sources.are_large, merged, known_as)
     task.rules()  # what cannot be asked is told before anything is looked at
     if not sources.are_large:
-        return analyse_part(sources, task, means.timings)
+        return _complete(analyse_part(sources, task, means.timings), sources)
     with means.timings.part("take programs apart"):
         parts = parts_of(sources)
     amp = [any(file.mentions_amp for file in part) for part in parts]
@@ -86,7 +87,12 @@ def analyse(
         for number, part in enumerate(parts)
         if about is None or any(about(path) for path in part.paths)
     ]
-    return together(list(_results(asked or [(parts[0], task)], means)))
+    return _complete(together(list(_results(asked or [(parts[0], task)], means))), sources)
+
+
+def _complete(result: AnalysisResult, sources: Sources) -> AnalysisResult:
+    """The result, with what the whole tree tells of what could not be read."""
+    return replace(result, not_analysed=with_what_may_train(result.not_analysed, sources))
 
 
 def _results(asked: Sequence[tuple[Sources, Task]], means: Means) -> Iterator[AnalysisResult]:

@@ -6,15 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from verifygate import torch_names
-from verifygate.model import Construct, ConstructKind
+from verifygate.model import Construct, ConstructKind, NotFollowed
 from verifygate.protocol import Event
 from verifygate.sources.file import SourceFile
+from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts import delegation
 from verifygate.static.facts.silent_scale_reads import passive_readings
 from verifygate.static.lowering.call_events import CallEvents
 from verifygate.static.lowering.event_graph import Backward, Signal
-from verifygate.static.values.domain import ExternalName, Frame
+from verifygate.static.values.domain import ExternalName, ExternalResult, Frame, Unknown, Value
 
 _EVENT_KINDS = {
     Event.UNSCALE: ConstructKind.UNSCALE,
@@ -65,6 +66,62 @@ def constructs(analysis: Analysis) -> tuple[Construct, ...]:
             note=passive.note,
         )
     return tuple(sorted(found.values(), key=lambda each: (each.path, each.line, each.kind)))
+
+
+_OF_UNKNOWN = {
+    "scale": ConstructKind.SCALE,
+    "unscale_": ConstructKind.UNSCALE,
+    "step": ConstructKind.SCALER_STEP,
+    "update": ConstructKind.UPDATE,
+    "get_scale": ConstructKind.GET_SCALE,
+}
+"""What a method of an object would be, if the object is a scaler."""
+
+
+def unfollowed(analysis: Analysis) -> tuple[NotFollowed, ...]:
+    """The calls on objects that nobody knows, and that a file treats as a scaler: it steps with them and updates them.
+
+    Whatever says that a piece of AMP code is nowhere has to name these.
+    """
+    found: list[NotFollowed] = []
+    for module in analysis.modules:
+        if not _may_hold(module.file):
+            continue
+        calls = [
+            (call, call.func, function)
+            for function in module.all_functions
+            for call in function.calls
+            if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_UNKNOWN
+        ]
+        methods: dict[str, set[str]] = {}
+        for _, func, _ in calls:
+            methods.setdefault(ast.unparse(func.value), set()).add(func.attr)
+        for call, func, function in calls:
+            frame = analysis.evaluator.root_frame(function)
+            named = ast.unparse(func.value)
+            if _is_used_as_scaler(methods[named]) and _is_unknown(func.value, frame, analysis):
+                reason = f"`{_text(call)}`: what `{named}` is"
+                found.append(
+                    NotFollowed(path=module.path, line=call.lineno, reason=reason, construct=_OF_UNKNOWN[func.attr])
+                )
+    return tuple(found)
+
+
+def _is_used_as_scaler(methods: set[str]) -> bool:
+    return {"step", "update"} <= methods or "unscale_" in methods
+
+
+def _is_unknown(receiver: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether an object may be anything: no scaler is known, and a value is not, or is what a library gives."""
+    scaler = analysis.roles.scaler(receiver, frame)
+    if scaler is not None and scaler.kind is not ScalerKind.IDLE:
+        return False
+    values = analysis.evaluator.values(receiver, frame)
+    return not values or any(isinstance(each, Unknown) or _is_of_library(each) for each in values)
+
+
+def _is_of_library(value: Value) -> bool:
+    return isinstance(value, ExternalResult) and value.name not in torch_names.GRAD_SCALERS
 
 
 def _may_hold(file: SourceFile) -> bool:

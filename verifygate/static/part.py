@@ -35,7 +35,7 @@ from verifygate.static.causes import agreeing, one_per_cause
 from verifygate.static.contract.build import precision_contract
 from verifygate.static.contract.byte_facts import byte_facts
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
-from verifygate.static.inventory import constructs
+from verifygate.static.inventory import constructs, unfollowed
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match
@@ -43,7 +43,7 @@ from verifygate.static.silencing import suppressed
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Program
 from verifygate.static.syntax.evaluated_text import text_that_is_run
-from verifygate.static.syntax.parser import BrokenError, UnparsableError
+from verifygate.static.syntax.parser import UnparsableError
 
 if TYPE_CHECKING:
     from verifygate.config.settings import StaticSettings
@@ -117,6 +117,7 @@ def analyse_part(sources: Sources, task: Task, timings: Timings = OFF) -> Analys
             kept = one_per_cause(kept, causes, sources)
         with timings.part("precision contract"):
             contract = precision_contract(analysis, scanned, among_amp=task.among_amp)
+        open_calls = unfollowed(analysis) if task.with_constructs else ()
         with timings.part("parse what rules do not look at"):
             lost = tuple(_not_analysed(sources, analysis, task))
         return AnalysisResult(
@@ -125,7 +126,7 @@ def analyse_part(sources: Sources, task: Task, timings: Timings = OFF) -> Analys
             suppressions=tuple(silenced),
             idle_suppressions=tuple(idle),
             not_analysed=lost,
-            not_followed=each_once([*analysis.not_followed, *analysis.cut_short(), *contract.not_judged]),
+            not_followed=each_once([*analysis.not_followed, *analysis.cut_short(), *contract.not_judged, *open_calls]),
             constructs=constructs(analysis) if task.with_constructs else (),
             contract=contract,
             rules=tuple(loaded),
@@ -280,7 +281,6 @@ def _column(sources: Sources, place: Location | Setting) -> int:
 def _not_analysed(sources: Sources, analysis: Analysis, task: Task) -> Iterable[NotAnalysed]:
     """Every file that is no readable Python: none of them is ever silently clean."""
     reasons = dict(sources.unreadable) | {path: str(error) for path, error in analysis.program.failures.items()}
-    broken = {path for path, error in analysis.program.failures.items() if isinstance(error, BrokenError)}
     rest = [file for file in sources if analysis.program.picked.get(file.path, ()) is not None]
     small = task.parses_the_rest and sum(file.size for file in rest) <= SYNTAX_CHECK_BYTES
     for file in rest:
@@ -291,26 +291,15 @@ def _not_analysed(sources: Sources, analysis: Analysis, task: Task) -> Iterable[
                 file.text  # noqa: B018 - it tells why it is no text
         except (UnparsableError, SourceUnreadableError) as error:
             reasons.setdefault(file.path, str(error))
-            broken |= {file.path} if isinstance(error, BrokenError) else set()
     readable = [file for file in sources if file.path not in reasons]
     running = [file for file in readable if not file.is_test and (file.mentions_amp or file.runs_encoded)]
     hidden = {file.path: reason for file in running if (reason := text_that_is_run(file))}
     hidden |= {file.path: ODD_LETTERS for file in readable if file.hides_amp}
     reasons |= hidden
-    others = bool(broken) and (task.among_amp or any(file.mentions_amp for file in sources if file.path not in reasons))
     for path, reason in sorted(reasons.items()):
         found = sources.get(path)
         yield NotAnalysed(
             path=path,
             reason=reason,
             mentions_amp=found is None or found.mentions_amp or path in hidden,
-            is_scratch=others and path in broken and _is_scratch(path, analysis.program),
         )
-
-
-def _is_scratch(path: str, program: Program) -> bool:
-    """Whether no file imports this one, and neither a person nor pytest starts it."""
-    file = program.sources.get(path)
-    if file is None or file.is_script or file.is_test or path.endswith("__init__.py"):
-        return False
-    return not program.import_graph.is_imported(path)

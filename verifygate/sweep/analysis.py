@@ -15,7 +15,6 @@ import time
 
 from verifygate import __version__
 from verifygate.base.errors import UsageError
-from verifygate.check.run import is_gap
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.config.version_pins import TORCH, of_frameworks
 from verifygate.model.finding import Finding
@@ -53,7 +52,7 @@ def _is_unchanged(sources: Sources, unit: Unit, key: str) -> bool:
 
 
 def _row(unit: Unit, found: AnalysisResult) -> Row:
-    gaps = [f"{lost.path}: {lost.reason}" for lost in found.not_analysed if is_gap(lost)]
+    gaps = [f"{lost.path}: {lost.reason}" for lost in found.not_analysed if lost.mentions_amp]
     findings = tuple(_swept(each) for each in found.findings)
     answer = Answer.BLOCK if any(each.blocks for each in findings) else Answer.UNKNOWN if gaps else Answer.PASS
     reason = f"not all files with AMP code could be analysed: {len(gaps)}" if answer is Answer.UNKNOWN else ""

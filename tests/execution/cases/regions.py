@@ -192,6 +192,29 @@ def schedule_without_skips(w):
     _train(w, lambda skipped: None if skipped else scheduler.step())
 
 
+def schedule_before_a_skip(w):
+    scheduler = torch.optim.lr_scheduler.LinearLR(w.optimizer)
+    w.optimizer.zero_grad()
+    w.scaler.scale(w.loss(w.batches[0])).backward()
+    w.poison()
+    w.scaler.scale(torch.zeros(1))
+    scheduler.step()  # AMP213
+    w.scaler.step(w.optimizer)
+    w.scaler.update()
+
+
+def schedule_of_a_step_that_is_a_stub(w):
+    """Nothing scales here, so nothing skipped: that no step is seen is the stub's doing."""
+    w.optimizer.step = lambda closure=None: None
+    w.optimizer.step.__func__ = w.optimizer.step
+    scheduler = torch.optim.lr_scheduler.LinearLR(w.optimizer)
+    for batch in w.batches:
+        w.optimizer.zero_grad()
+        w.model(batch).float().sum().backward()
+        w.optimizer.step()
+        scheduler.step()
+
+
 def schedule_per_epoch(w):
     scheduler = torch.optim.lr_scheduler.StepLR(w.optimizer, 1)
     _train(w)

@@ -117,6 +117,50 @@ def test_a_scale_that_sinks_without_a_word(entries: dict[str, Entry], tmp_path: 
     assert answer.remedy.startswith("stop when the scale falls below a floor")
 
 
+DIES_AT_AN_OVERFLOW = """\
+import torch
+
+
+class Tracker:
+    pass
+
+
+torch.manual_seed(0)
+tracker, model = Tracker(), torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+for x in torch.randn(400, 4, 4):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = model(x).float().pow(2).mean()
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    if torch.isfinite(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)):
+        scaler.step(optimizer)
+    else:
+        {refusal}
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("refusal", "status"),
+    [("tracker.log_scalar('overflow', 1.0)", Status.FAIL), ("raise RuntimeError('overflow')", Status.PASS)],
+)
+def test_a_run_that_dies_in_its_overflow_branch_has_refused_nothing(tmp_path: Path, refusal: str, status: Status):
+    """An attribute that is missing there is a fault; the same branch may stop the run with a word of its own."""
+    (tmp_path / "train.py").write_text(DIES_AT_AN_OVERFLOW.format(refusal=refusal), encoding="utf-8")
+    entry = Entry(tmp_path, "python train.py")
+    examine(Subject(tmp_path, Path(sys.executable)), OraclesSettings(), [entry], tmp_path / "private")
+    edges = {name: entry.answers[f"edge-{name}"] for name in ("nan-loss", "overflow-streak")}
+
+    assert {answer.status for answer in edges.values()} == {status}
+    assert entry.answers[INF].status is Status.FAIL
+    if status is Status.FAIL:
+        remedies = {answer.remedy for answer in (*edges.values(), entry.answers[INF])}
+        assert remedies == {"give `Tracker` the attribute `log_scalar`, or use one it has (train.py:21)"}
+
+
 ACCELERATED = """\
 import torch
 from accelerate import Accelerator

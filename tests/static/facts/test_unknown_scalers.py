@@ -25,7 +25,7 @@ def train(model, optimizer, parts, batches):
 
 def gaps(text: str) -> list[tuple[int, str]]:
     result = analyse(Sources([SourceFile("train.py", text.encode())]), RuleSelection())
-    return [(gap.line, gap.reason) for gap in result.not_followed]
+    return [(gap.line, gap.reason) for gap in result.not_followed if "cannot be told" in gap.reason]
 
 
 @pytest.mark.parametrize("held", ["parts[0]", "parts.amp", "parts.get('amp')"])

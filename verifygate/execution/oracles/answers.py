@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from verifygate.execution.oracles.runs import Place, Seen, place
 from verifygate.model import Status
-from verifygate.protocol import Violation
+from verifygate.protocol import SCALER_ERRORS, Violation
 
 
 class Fact(NamedTuple):
@@ -68,26 +68,13 @@ def _gap_place(gap: Mapping[str, object]) -> Place:
     return (str(gap.get("path")), line if isinstance(line, int) else 0)
 
 
-RAISED = {
-    "unscale_() has already been called": Violation.UNSCALE_TWICE,
-    "unscale_() is being called after step()": Violation.MISSING_UPDATE,
-    "step() has already been called": Violation.MISSING_UPDATE,
-    "No inf checks were recorded for this optimizer": Violation.ZERO_GRAD_MISPLACED,
-    "No inf checks were recorded prior to update": Violation.MISPLACED_UPDATE,
-    "Closure use is not currently supported": Violation.CLOSURE_WITH_SCALER,
-    "Attempting to unscale FP16 gradients": Violation.HALF_PARAMETERS_WITH_SCALER,
-    "_scale is None": Violation.UNSCALED_BACKWARD,
-}
-"""Part of a message of GradScaler -> the rule whose violation raises it."""
-
-
 def blame_for_error(seen: Seen) -> tuple[Blame, ...]:
     """The rule behind an error that GradScaler raised, if it did, and the line that broke it."""
     error = seen.error
     if error is None or error.get("how") != "raised":
         return ()
     message = str(error["message"])
-    violation = next((violation for part, violation in RAISED.items() if part in message), None)
+    violation = next((violation for part, violation in SCALER_ERRORS.items() if part in message), None)
     if violation is None:
         return ()
     violation, where = _root_cause(violation, seen, place(error))
@@ -113,11 +100,22 @@ def _root_cause(violation: Violation, seen: Seen, raised: Place) -> tuple[Violat
     return violation, raised
 
 
+def died(seen: Seen, text: str) -> Answer | None:
+    """FAIL where a fault of the program ended the run: it did not refuse anything. `text` says when."""
+    end = seen.end
+    if end is None or not end.is_fault:
+        return None
+    said = f"{text}: {end.kind.value}, and no refusal"
+    return Answer(Status.FAIL, said, (Fact(said, end.place),), blame_for_error(seen), end.remedy)
+
+
 def cannot_run(seen: Seen) -> Answer:
-    """The entry fails on its own: nothing can be said, but for what GradScaler itself complained of."""
+    """The entry fails on its own: nothing can be said, but for its own fault, or what GradScaler complained of."""
     blames = blame_for_error(seen)
     fact = Fact(f"without any change the entry {seen.ending}", place(seen.error))
     if blames:
         return Answer(Status.FAIL, fact.text, (fact,), blames, "correct the line shown")
+    if (dead := died(seen, fact.text)) is not None:
+        return dead
     remedy = "let the entry train for some steps on this machine, within `execution.oracles.seconds`"
     return Answer(Status.NOT_MEASURED, fact.text, (fact,), (), remedy)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from verifygate.base.counts import counted
+from verifygate.execution.endings import Kind
 from verifygate.execution.oracles import inf_injection
-from verifygate.execution.oracles.answers import Answer, Blame, Fact
-from verifygate.execution.oracles.runs import Seen, place
+from verifygate.execution.oracles.answers import Answer, Blame, Fact, died
+from verifygate.execution.oracles.runs import Event, Seen, place
 from verifygate.model import Status
 from verifygate.protocol import Violation
 
@@ -65,6 +67,8 @@ def overflow_streak(seen: Seen, guarded: bool) -> Answer:
         return Answer(Status.NOT_APPLICABLE, "no scaler is on in this entry")
     count = sum(1 for _ in seen.of("poisoned"))
     updates = list(seen.of("updated"))
+    if count and not updates and (dead := died(seen, f"at the first overflow the entry {seen.ending}")) is not None:
+        return dead
     if not count or not updates:
         return Answer(Status.NOT_MEASURED, f"no overflow came about: the entry {seen.ending}")
     least = min(event["after"] for event in updates)
@@ -75,21 +79,21 @@ def overflow_streak(seen: Seen, guarded: bool) -> Answer:
         text = f"after overflow {_before(seen, broken)} the scale has reached {least:g} and the weights are NaN"
         return Answer(Status.FAIL, text, (Fact(text, place(broken)),), (), _FLOOR)
     if seen.error is not None:
-        text = f"after {count} overflows, at scale {updates[-1]['after']:g}, the entry {seen.ending}"
-        return Answer(Status.PASS, text, (Fact(text, place(seen.error)),))
+        text = f"after {counted(count, 'overflow')}, at scale {updates[-1]['after']:g}, the entry {seen.ending}"
+        return died(seen, text) or Answer(Status.PASS, text, (Fact(text, place(seen.error)),))
     if least < LEAST_SCALE:
         at = next(event for event in updates if event["after"] < LEAST_SCALE)
-        text = f"after {count} overflows the scale is {updates[-1]['after']:g}, and nothing was said"
+        text = f"after {counted(count, 'overflow')} the scale is {updates[-1]['after']:g}, and nothing was said"
         return Answer(Status.PARTIAL, text, (Fact(text, place(at)),), (), _FLOOR)
     if least >= updates[0]["before"]:
-        text = f"after {count} overflows the scale is {updates[-1]['after']:g}: the scaler never saw one"
+        text = f"after {counted(count, 'overflow')} the scale is {updates[-1]['after']:g}: the scaler never saw one"
         return Answer(
             Status.PARTIAL, text, (Fact(text, place(updates[-1])),), (), "let nothing rewrite scaled gradients"
         )
     if count < STREAK:
-        text = f"the entry ended after {count} overflows, at scale {updates[-1]['after']:g}"
+        text = f"the entry ended after {counted(count, 'overflow')}, at scale {updates[-1]['after']:g}"
         return Answer(Status.NOT_MEASURED, text, (Fact(text),), (), f"let the entry make {STREAK} steps")
-    text = f"after {count} overflows the scale is {updates[-1]['after']:g}"
+    text = f"after {counted(count, 'overflow')} the scale is {updates[-1]['after']:g}"
     return Answer(Status.PASS, text, (Fact(text, place(updates[-1])),))
 
 
@@ -118,14 +122,7 @@ def _before(seen: Seen, until: object) -> int:
 def device_missing(seen: Seen, _guarded: bool) -> Answer:
     """Whether a run without its device copes, refuses, or has AMP taken away without noticing."""
     if (error := seen.error) is not None:
-        text = f"the entry {seen.ending}"
-        inside = bool(place(error)[0])
-        if error["event"] in ("killed", "not-installed") or (not inside and error.get("how") == "raised"):
-            return Answer(Status.NOT_MEASURED, text, (Fact(text),), (), "let the entry start on this machine")
-        if "not linked with" in seen.ending or "PyTorch is not" in seen.ending or "Torch not compiled" in seen.ending:
-            text += " (torch's own error: the entry does not ask whether the device is there)"
-            return Answer(Status.PARTIAL, text, (Fact(text, place(error)),), (), "choose the device by what is there")
-        return Answer(Status.PASS, text, (Fact(text, place(error)),))
+        return _ended_without_device(seen, error)
     lost = [scaler for scaler in seen.of("scaler") if scaler["asked"] and not scaler["enabled"]]
     if lost:
         text = "a GradScaler that was asked for is off, with a warning at most: the run goes on without AMP"
@@ -146,6 +143,19 @@ def device_missing(seen: Seen, _guarded: bool) -> Answer:
         remedy = 'ask for `mixed_precision="no"` where there is no CUDA, or stop there'
         return Answer(Status.PARTIAL, text, (Fact(text, place(asked)),), (), remedy)
     return Answer(Status.PASS, text, (Fact(text, place(steps[0])),))
+
+
+def _ended_without_device(seen: Seen, error: Event) -> Answer:
+    """Whether a run that ended badly refused to go on, or ran into the missing device."""
+    text, end = f"the entry {seen.ending}", seen.end
+    if (dead := died(seen, text)) is not None:
+        return dead
+    if end is None or (not end.place[0] and error.get("how") == "raised"):
+        return Answer(Status.NOT_MEASURED, text, (Fact(text),), (), "let the entry start on this machine")
+    if end.kind is not Kind.REFUSAL:
+        text += " (torch's own error: the entry does not ask whether the device is there)"
+        return Answer(Status.PARTIAL, text, (Fact(text, end.place),), (), "choose the device by what is there")
+    return Answer(Status.PASS, text, (Fact(text, end.place),))
 
 
 def pre_ampere(seen: Seen, guarded: bool) -> Answer:
@@ -173,7 +183,7 @@ def half_parameters(seen: Seen, guarded: bool) -> Answer:
         return Answer(Status.NOT_APPLICABLE, "no scaler is on in this entry")
     if seen.error is not None and seen.error["event"] == "ended":
         text = f"the entry {seen.ending}"
-        return Answer(Status.PASS, text, (Fact(text, place(seen.error)),))
+        return died(seen, text) or Answer(Status.PASS, text, (Fact(text, place(seen.error)),))
     moved = next((step for step in seen.steps if step["moved"]), None)
     if moved is None:
         return Answer(Status.NOT_MEASURED, f"the entry {seen.ending}, without a step")

@@ -6,9 +6,9 @@ halved, neither the optimizer's count nor the schedule has moved; and the window
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from verifygate.execution.oracles.answers import Answer, Blame, Fact, blame_for_error
+from verifygate.execution.oracles.answers import Answer, Blame, Fact, blame_for_error, died
 from verifygate.execution.oracles.runs import Event, Place, Seen, place
 from verifygate.model import Status
 from verifygate.protocol import Violation
@@ -123,7 +123,9 @@ def _not_injected(seen: Seen, what: str) -> Answer:
         )  # fmt: skip
     if seen.error is not None:
         text = f"before anything was put in, the entry {seen.ending}"
-        return Answer(Status.NOT_MEASURED, text, (Fact(text, place(seen.error)),), blame_for_error(seen))
+        return died(seen, text) or Answer(
+            Status.NOT_MEASURED, text, (Fact(text, place(seen.error)),), blame_for_error(seen)
+        )
     text = f"the entry ended before {what} could be put in"
     return Answer(
         Status.NOT_MEASURED, text, (Fact(text),), (), "let the entry make more steps, or set `inject_at` lower"
@@ -154,14 +156,19 @@ def _stopped(seen: Seen, window: _Window, what: str, guarded: bool, faults: list
     """The run raised, or ended badly, after the poison."""
     where = place(seen.error)
     text = f"after {what} the entry {seen.ending}"
-    if not guarded and not any(step["moved"] for step in window.steps):
+    dead = died(seen, text)
+    if dead is None and not guarded and not any(step["moved"] for step in window.steps):
         return Answer(Status.PASS, f"{text}, before the weights moved", (Fact(text, where),))
     named = [blame for blame in faults if blame.violation]
     if guarded and not named:
         left_open = "inf checks" in seen.ending or "already been called" in seen.ending
         why = "one overflow, which a scaler is there to survive, ends the training"
+        if dead is not None:
+            return replace(dead, facts=(*dead.facts, Fact(why, where)))
         blames = (Blame(Violation.SKIP_GUARD_BREAKS_SCALER, where, why),) if left_open else ()
         return Answer(Status.FAIL, text, (Fact(text, where), Fact(why, where)), blames, "let the scaler skip the step")
+    if dead is not None:
+        return dead
     return Answer(
         Status.FAIL, text, (Fact(text, where), *(Fact(blame.message, blame.place) for blame in faults)), tuple(named),
         "correct the line shown",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.config.settings import OraclesSettings, ResumeSettings
-from verifygate.execution.oracles.answers import Answer, Fact, with_cuda_emulated
+from verifygate.execution.oracles.answers import Answer, Fact, died, with_cuda_emulated
 from verifygate.execution.oracles.planning import Entry, around
 from verifygate.execution.oracles.runs import Event, Job, Seen, place, run_jobs
 from verifygate.execution.oracles.scale_invariance import MARGIN, NOISE_LIMIT, distance
@@ -74,7 +74,8 @@ def _answer(broken: Seen, runs: Iterator[Seen]) -> Answer:
     if saved is None:
         text = f"the entry {broken.ending}; in {len(broken.steps)} steps nothing was saved with `torch.save` behind one"
         remedy = "let `train` save a checkpoint, and make steps after that"
-        return Answer(Status.NOT_MEASURED, text, (Fact(text, place(broken.error)),), (), remedy)
+        lacking = Answer(Status.NOT_MEASURED, text, (Fact(text, place(broken.error)),), (), remedy)
+        return died(broken, f"the entry {broken.ending}") or lacking
     whole, again, resumed = next(runs), next(runs), next(runs)
     answer, every = judge(whole, again, resumed, saved), (broken, whole, again, resumed)
     return with_cuda_emulated(answer, every) if any(seen.emulated for seen in every) else answer
@@ -89,7 +90,8 @@ def judge(whole: Seen, again: Seen, resumed: Seen, saved: Event) -> Answer:
     steps = int(saved["steps"])
     for seen, name in ((whole, "unbroken"), (again, "unbroken"), (resumed, "resumed")):
         if (error := seen.error) is not None:
-            return _unknown(Fact(f"the {name} run {seen.ending}", place(error)))
+            text = f"the {name} run {seen.ending}"
+            return died(seen, text) or _unknown(Fact(text, place(error)))
     before, first = _state(whole, steps), _state(resumed, 0)
     pairs = list(zip(whole.steps[steps:], resumed.steps, strict=False))
     if before is None or first is None or not pairs:

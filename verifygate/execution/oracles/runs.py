@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from verifygate.execution.emulation_limits import cause_in_the_emulation
+from verifygate.execution.endings import Ending, Kind, classed, is_installed
 from verifygate.execution.instruments import TOLD, assemble, read_told
 from verifygate.process.subject import Subject
 
@@ -52,6 +54,8 @@ class Seen:
     events: tuple[Event, ...] = field(default=())
     folder: Path = Path()
     """Where its instruments wrote."""
+    root: Path = Path()
+    """The folder of the project that it ran in."""
 
     def of(self, *kinds: str) -> Iterator[Event]:
         """The events of some kinds, in order."""
@@ -80,6 +84,24 @@ class Seen:
             return {"event": "killed", "how": "nothing was told of its end"}
         well = end["event"] == "enough" or (end["event"] == "ended" and end["how"] != "raised" and not end.get("code"))
         return None if well else end
+
+    @property
+    def end(self) -> Ending | None:
+        """Whose doing the error is that ended it; None where it ended well, or died without an error."""
+        error = self.error
+        if error is None or error["event"] != "ended":
+            return None
+        if error["how"] != "raised":
+            return Ending(Kind.REFUSAL, place(error), "do what it printed asks for")
+        trace = [(str(path), int(line)) for path, line in error.get("trace") or ()]
+        ending = classed(error["error"], error["message"], trace, raised=error["by_statement"], root=self.root)
+        said = f"{error['error']}: {error['message']}"
+        if ending.is_fault and self.emulated and cause_in_the_emulation(said, trace, self._inside):
+            return Ending(Kind.MACHINE, ending.place, "run the gate on a machine with CUDA")
+        return ending
+
+    def _inside(self, path: str) -> str | None:
+        return path if Path(path).is_relative_to(self.root) else None
 
     @property
     def has_no_address(self) -> bool:
@@ -146,7 +168,7 @@ def _run_forked(subject: Subject, jobs: Sequence[Job], folder: Path, parallel: i
     orders.write_text(json.dumps({"parallel": parallel, "preload": preload, "jobs": asked}), encoding="utf-8")
     limit = START_SECONDS + sum(job.seconds for job in jobs) / parallel
     subject.run([str(start), "oracle.fork_server", str(orders)], seconds=limit, safe_path=True)
-    return [Seen(read_told(path), path.parent) for path in written]
+    return [Seen(read_told(path), path.parent, job.root) for path, job in zip(written, jobs, strict=True)]
 
 
 def _free_ports(number: int) -> list[int]:
@@ -181,6 +203,6 @@ def place(event: Event | None) -> Place:
     if "site" in event:
         return (str(event["site"][0]), int(event["site"][1]))
     for path, line in reversed(event.get("trace") or []):
-        if "site-packages" not in path and "/lib/python3" not in path and not path.startswith("<"):
+        if not is_installed(path):
             return (str(path), int(line))
     return ("", 0)

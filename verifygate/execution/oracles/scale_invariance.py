@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from verifygate.execution.oracles.answers import Answer, Blame, Fact, blame_for_error
+from verifygate.execution.oracles.answers import Answer, Blame, Fact, blame_for_error, died
 from verifygate.execution.oracles.runs import Event, Place, Seen, place
 from verifygate.model import Status
 from verifygate.protocol import Violation
@@ -54,6 +54,8 @@ def judge(low: Seen, high: Seen, again: Seen | None, *, switched_on: bool) -> An
             fact = Fact(f"from loss scale {scale:g} the entry {seen.ending}", place(error))
             blames = blame_for_error(seen)
             status = Status.FAIL if blames else Status.NOT_MEASURED
+            if not blames and (dead := died(seen, fact.text)) is not None:
+                return dead
             return Answer(status, fact.text, (fact,), blames, "let the entry run with any loss scale")
     if problem := _vacuous(low, high):
         return problem

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.runner import runtestprotocol
 
+from ..raised import by_statement
 from . import asserts
 from .calls import Calls, between
 from .helpers import Helpers
@@ -348,7 +349,8 @@ def _strangers(folder: str) -> list[str]:
 def _item(item: pytest.Item) -> dict[str, object]:
     """What is known of a test before it runs. `location` counts lines from 0."""
     marks = [argument for mark in item.iter_markers("requirement") for argument in mark.args]
-    line = item.location[1]
+    own = os.path.realpath(item.reportinfo()[0]) == os.path.realpath(item.path)  # else an imported function's line
+    line = item.location[1] if own else None
     return {"id": item.nodeid, "path": str(item.path), "line": 0 if line is None else line + 1, "requirements": marks}
 
 
@@ -368,7 +370,8 @@ def _describe_value(value: BaseException) -> dict[str, object]:
     failure = not isinstance(value, PUT_ASIDE)
     if isinstance(value, pytest.Collector.CollectError) and value.__cause__ is not None:
         value = value.__cause__  # pytest wraps what a module raised while it was imported
-    return {"failure": failure, "message": _message(value), "trace": _trace(value)}
+    by = {"error": type(value).__name__, "by_statement": by_statement(value)}
+    return {"failure": failure, "message": _message(value), "trace": _trace(value), **by}
 
 
 def _message(value: BaseException) -> str:

@@ -7,6 +7,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from verifygate.model import Outcome, Reason, StageResult, Verdict, WaiverState, WaiverUse
+from verifygate.report.causes import Cause, causes
 from verifygate.report.conclusion import Recommendation, recommendations, sentences
 from verifygate.report.pages.page import Page
 
@@ -27,6 +28,11 @@ class GatePage(Page):
     def recommendations(self) -> list[tuple[str, list[Recommendation]]]:
         """What to do, by urgency."""
         return [(urgency, list(group)) for urgency, group in groupby(recommendations(self), key=lambda r: r.urgency)]
+
+    @property
+    def causes(self) -> list[Cause]:
+        """What blocks, each cause once."""
+        return causes(self.report.reasons)
 
     def impact_of(self, reason: Reason) -> str:
         """What the finding that a reason is about does to a training."""

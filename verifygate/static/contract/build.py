@@ -30,6 +30,7 @@ from verifygate.static.contract.own_code import casts_in_models, own_facts
 from verifygate.static.contract.tf32 import TF32, tf32_facts
 from verifygate.static.contract.training import TrainingReach
 from verifygate.static.idioms.deepspeed_tables import scales_in_force
+from verifygate.static.symbols.import_graph import Files, ImportGraph
 
 _DRIVERS = {
     LIGHTNING: ("Lightning Trainer", RULES),
@@ -39,6 +40,8 @@ _DRIVERS = {
     TORCHTITAN: ("torchtitan", ""),
 }
 
+_HAND_TO_DEEPSPEED = (b"deepspeed", b"DeepSpeed", b"transformers", b"accelerate", b"lightning", b"trl")
+"""Words of a program that DeepSpeed may get a configuration from."""
 _NOT_NAMED = "no code names this file"
 
 
@@ -51,12 +54,14 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts, *, among_amp: boo
     facts = [*call_facts(analysis, reach), *own_facts(analysis, scanned, reach), *loss_facts(analysis, reach)]
     facts += tf32_facts(analysis)
     facts += [
-        fact for setting in scales_in_force(analysis.configuration.settings) for fact in _of_program(setting, reach)
+        fact
+        for setting in scales_in_force(analysis.configuration.settings)
+        for fact in _of_program(setting, reach, analysis.import_graph)
     ]
     facts = list(_outside_windows(facts, analysis))
     facts = [each for each in facts if not _is_filled(each, analysis.configuration.settings)]
     facts += _undriven(facts, scanned, analysis, among_amp=among_amp)
-    if not any(each.aspect is Aspect.DRIVER and each.value for each in facts):
+    if not any(each.aspect is Aspect.DRIVER for each in facts):
         return PrecisionContract()
     for each in analysis.configuration.unread:
         facts.append(Fact(aspect=Aspect.COMPUTE, path=each.path, line=each.line, gap=each.reason))
@@ -73,14 +78,23 @@ def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis, *, amon
     parsed does is not known.
     """
     drivers = {each.path for each in facts if each.aspect is Aspect.DRIVER and each.value}
-    settings = [each for each in analysis.configuration.settings if each.framework != OWN]
-    drivers |= {program for each in settings if each.aspect in ("precision", "driver") for program in each.programs}
     graph = analysis.import_graph
+    for each in analysis.configuration.settings:
+        has_reader = each.framework != OWN and (each.framework != DEEPSPEED or _is_read_by_deepspeed(each, graph))
+        drivers |= set(each.programs) if has_reader and each.aspect in ("precision", "driver") else set()
     for each in scanned.plain_training:
         program = graph.together(each.path)
         steps = not scanned.stepping.isdisjoint(program) or not (drivers or among_amp)
         if steps and drivers.isdisjoint(program) and analysis.program.failures.keys().isdisjoint(program):
-            yield each
+            yield _spoken_of(program, scanned) or each
+
+
+def _spoken_of(program: Files, scanned: ByteFacts) -> Fact | None:
+    """That a program speaks of AMP, which no rule of the contract follows to a driver; None where it does not."""
+    found = ((path, words.may_drive) for path in program if (words := scanned.words.get(path)) is not None)
+    path, line = next((each for each in sorted(found) if each[1]), ("", 0))
+    gap = "this line speaks of AMP, and what it switches on is not followed"
+    return Fact(aspect=Aspect.DRIVER, path=path, line=line, gap=gap) if line else None
 
 
 def _beside_tf32(facts: list[Fact], analysis: Analysis) -> list[Fact]:
@@ -101,15 +115,27 @@ def _outside_windows(facts: list[Fact], analysis: Analysis) -> Iterator[Fact]:
             yield each
 
 
-def _of_program(setting: Setting, reach: TrainingReach) -> Iterator[Fact]:
+def _of_program(setting: Setting, reach: TrainingReach, graph: ImportGraph) -> Iterator[Fact]:
     """The facts of a setting; of programs that only run a model, those of their evaluation."""
-    found = _of_setting(setting)
+    found = _of_setting(setting, graph)
     of_programs = bool(setting.programs) and all(reach.only_evaluates(each) for each in setting.programs)
     yield from of_evaluation(found) if of_programs else found
 
 
-def _of_setting(setting: Setting) -> Iterator[Fact]:
+def _is_read_by_deepspeed(setting: Setting, graph: ImportGraph) -> bool:
+    """Whether one of the programs that name a file names DeepSpeed, or a framework that hands files to it."""
+    if not setting.programs or not setting.reach.startswith("named at"):
+        return True
+    files = (file for each in setting.programs for file in graph.sources.each(graph.together(each)))
+    return any(word in file.data for file in files for word in _HAND_TO_DEEPSPEED)
+
+
+def _of_setting(setting: Setting, graph: ImportGraph) -> Iterator[Fact]:
     """The facts of one setting in a file, and who reads it."""
+    if setting.framework == DEEPSPEED and not _is_read_by_deepspeed(setting, graph):
+        gap = f"`{setting.key}: {setting.value}` has the form of DeepSpeed's, which no program that names the file uses"
+        yield Fact(aspect=Aspect.COMPUTE, path=setting.path, line=setting.line, gap=gap, said_by="configuration")
+        return
     reach = setting.reach or _NOT_NAMED
     note = f"{setting.key}: {setting.value}; {reach}"
     if setting.framework == OWN:

@@ -11,6 +11,7 @@ from verifygate.static.contract.conditions import ON_ONE_PATH, where_on
 from verifygate.static.contract.fact import RULES, Fact
 from verifygate.static.contract.optimizers import chosen_beside
 from verifygate.static.syntax.names import last_name
+from verifygate.static.values.domain import ExternalResult
 
 # -- sharding --------------------------------------------------------------------------------------------------
 
@@ -51,8 +52,22 @@ def transformer_engine(site: CallSite) -> Iterator[Fact]:
     weights = site.name.endswith("model_init")
     yield site.fact(Aspect.DRIVER, "Transformer Engine", condition=condition)
     aspect = Aspect.WEIGHTS if weights else Aspect.COMPUTE
-    yield site.fact(aspect, "float8", note="Transformer Engine", condition=condition)
+    if gap := _other_recipe(site):
+        yield site.fact(aspect, gap=gap)
+    else:
+        yield site.fact(aspect, "float8", note="Transformer Engine", condition=condition)
     yield site.fact(Aspect.DRIVER, gap="Transformer Engine region: its numbers in float8 are not judged")
+
+
+def _other_recipe(site: CallSite) -> str:
+    """Why it is not known that a region computes in float8: its recipe may be another float's; else empty."""
+    recipe = site.given("recipe") or site.given("fp8_recipe")
+    if recipe is None:
+        return ""
+    values = site.analysis.evaluator.values(recipe, site.frame)
+    names = {each.name.rpartition(".")[2] if isinstance(each, ExternalResult) else "" for each in values}
+    of_float8 = all("Float8" in each or "FP8" in each or each == "DelayedScaling" for each in names)
+    return "" if of_float8 else f"what the recipe `{in_short(recipe)}` computes in"
 
 
 def torchao(site: CallSite) -> Iterator[Fact]:
@@ -70,12 +85,27 @@ def small_optimizer(site: CallSite) -> Iterator[Fact]:
 
 
 def quantized(site: CallSite) -> Iterator[Fact]:
+    if _is_only_shown(site):
+        yield site.fact(Aspect.WEIGHTS, gap="whether a model is loaded with this quantization")
+        return
     for keyword, bits in (("load_in_4bit", "4"), ("load_in_8bit", "8")):
         if (expr := site.given(keyword)) is not None and site.words(expr) != ("False",):
             condition = "" if site.words(expr) == ("True",) else where_on(expr)
             value = f"{bits} bits, frozen (bitsandbytes)"
             yield site.fact(Aspect.WEIGHTS, value, note=f"{keyword}={in_short(expr)}", condition=condition)
     yield from site.dtype(Aspect.COMPUTE, site.given("bnb_4bit_compute_dtype"), "bnb_4bit_compute_dtype")
+
+
+def _is_only_shown(site: CallSite) -> bool:
+    """Whether what a call makes goes by a name that its function hands over to nothing by a keyword, nor gives away."""
+    bound = [node for node in site.function.of_kind(ast.Assign) if node.value is site.call]
+    names = {each.id for node in bound for each in node.targets if isinstance(each, ast.Name)}
+    if not names or site.function is site.function.module.body:
+        return False
+    calls = [call for call in site.function.calls if call is not site.call]
+    shown = {each for call in calls for each in call.args if isinstance(each, ast.Name) and each.id in names}
+    loads = (node for node in site.function.of_kind(ast.Name) if node.id in names and isinstance(node.ctx, ast.Load))
+    return all(each in shown for each in loads)
 
 
 def apex(site: CallSite) -> Iterator[Fact]:

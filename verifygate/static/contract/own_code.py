@@ -25,13 +25,13 @@ _MOST_BESIDE = 20
 
 def own_facts(analysis: Analysis, scanned: ByteFacts, reach: TrainingReach) -> Iterator[Fact]:
     """What the picked modules declare themselves."""
-    yield from _regions(analysis, reach)
-    yield from _scalers(analysis, reach)
+    yield from _regions(analysis, reach, scanned)
+    yield from _scalers(analysis, reach, scanned)
     yield from _trained_weights(analysis, scanned, reach)
     yield from _exported(analysis, scanned)
 
 
-def _regions(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
+def _regions(analysis: Analysis, reach: TrainingReach, scanned: ByteFacts) -> Iterator[Fact]:
     for region in analysis.written_regions.all:
         if not region.is_active or region.function.module.file.is_test:
             continue
@@ -40,10 +40,21 @@ def _regions(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
             continue
         evaluates = not reach.has_region(region)
         aspect = Aspect.EVALUATION if evaluates else Aspect.COMPUTE
+        if evaluates and not reach.is_without_training(region):
+            gap = "whether what this region computes is trained"
+            yield from (
+                Fact(aspect=each, gap=gap, path=place.path, line=place.line) for each in (aspect, Aspect.COMPUTE)
+            )
+            continue
         if not evaluates:
             made = region.region.made is not None
             yield _driver("torch.autocast" if made else f"`{ast.unparse(region.context)[:60]}`", place)
         dtypes = analysis.region_dtypes.of(region)
+        is_default = region.region.made is not None and region.region.dtype is None
+        if is_default and _says("sets_autocast", place.path, analysis, scanned):
+            gap = "what a region without a dtype takes is set elsewhere: `set_autocast_dtype`"
+            yield Fact(aspect=aspect, gap=gap, path=place.path, line=place.line)
+            continue
         condition = _condition(region, analysis)
         one = condition or (ON_ONE_PATH if len(dtypes) > 1 else "")
         for dtype in sorted(dtypes - {Dtype.UNKNOWN}):
@@ -57,6 +68,12 @@ def _regions(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
         else:
             gap = f"the dtype of `{ast.unparse(region.context)[:80]}`"
             yield Fact(aspect=aspect, gap=gap, path=place.path, line=place.line)
+
+
+def _says(name: str, path: str, analysis: Analysis, scanned: ByteFacts) -> bool:
+    """Whether a file that runs together with another one says something, by its bytes."""
+    files = analysis.import_graph.together(path)
+    return any(getattr(words, name) for each in files if (words := scanned.words.get(each)) is not None)
 
 
 def _island(region: WrittenRegion, dtype: Dtype) -> str:
@@ -86,7 +103,7 @@ def _condition(region: WrittenRegion, analysis: Analysis) -> str:
     return found or ("where it is entered" if region.region.optional else "")
 
 
-def _scalers(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
+def _scalers(analysis: Analysis, reach: TrainingReach, scanned: ByteFacts) -> Iterator[Fact]:
     for made in analysis.scaler_allocations:
         if made.off or made.function.module.file.is_test or reach.is_self_test(made.place):
             continue
@@ -94,6 +111,10 @@ def _scalers(analysis: Analysis, reach: TrainingReach) -> Iterator[Fact]:
         kind = "ShardedGradScaler" if made.sharded else "the scaler of timm" if made.steps else "GradScaler"
         place = made.place
         condition = where_on(enabled.expr if enabled is not None else None) or condition_at(place, analysis)
+        if not made.steps and not _says("uses_scaler", place.path, analysis, scanned):
+            gap = "a scaler is made here, and no call of its `scale` was found"
+            yield Fact(aspect=Aspect.LOSS_SCALE, path=place.path, line=place.line, gap=gap)
+            continue
         yield _driver(kind, place)
         yield Fact(aspect=Aspect.LOSS_SCALE, value=kind, condition=condition, path=place.path, line=place.line)
     for call in analysis.scaler_calls:

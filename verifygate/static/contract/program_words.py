@@ -24,8 +24,13 @@ _OWN_GRADIENTS = Alternatives(
     rf"|{_ACCUMULATES}"
 )
 _OWN_MASTERS = Alternatives(rf"master_(?:param|weight)|fp32_(?:param|weight|copy)|{_ACCUMULATES}")
-_SCALES = Alternatives(r"scaler(?!s?_?(?:dict)?[ \t]*=[ \t]*none)|loss_scal|apex|native_amp")
+_SCALES = Alternatives(r"scaler(?!s?_?(?:dict)?[ \t]*=[ \t]*none)|loss_scal|apex|native_amp|unscale_|\.scale\(")
 """In the bytes of a file in small letters."""
+_DRIVES = re.compile(
+    rb"autocast|GradScaler|torch_xla|\b(?:torch|apex)\b[^\n]*\bamp\b|\.unscale_\(|\.scale\([^\n]*\)\.backward\("
+)
+_USES_SCALER = re.compile(rb"\.scale\(|[(,]\s*\w*scaler\w*\s*=\s*\w")
+_SETS_AUTOCAST = re.compile(rb"set_autocast\w*dtype")
 _DEVICE = (
     rb"\s*(?:f?[\"'](?:cuda|cpu|mps|xpu)[^\"']*[\"']|[\w.\[\]\"']*(?:device|rank|gpu)[\w.\[\]\"']*|torch\.device\([^()]*\))"
     rb"\s*(?:,\s*non_blocking\s*=\s*\w+\s*)?\)"
@@ -65,7 +70,13 @@ class FileWords:
     """Whether it keeps a copy of the weights that the optimizer steps in their place."""
     names_deepspeed: bool = False
     may_scale: bool = False
-    """Whether it speaks of a scaler."""
+    """Whether it speaks of a scaler, or calls a `scale`."""
+    may_drive: int = 0
+    """The first line that speaks of AMP."""
+    uses_scaler: bool = False
+    """Whether it calls a `scale`, or hands a scaler over."""
+    sets_autocast: bool = False
+    """Whether it sets the dtype that a region without one takes."""
     saves_state: int = 0
     """The first `save_state` or `save_checkpoint`, of Accelerate and of DeepSpeed."""
     saves_by: str = ""
@@ -91,6 +102,9 @@ def file_words(file: SourceFile) -> FileWords | None:
         owns_masters=_OWN_MASTERS.found_in(data),
         names_deepspeed=b"deepspeed" in small,
         may_scale=_SCALES.found_in(small),
+        may_drive=_line(data, drives.start()) if (drives := _first(file, _DRIVES)) is not None else 0,
+        uses_scaler=_USES_SCALER.search(data) is not None,
+        sets_autocast=_SETS_AUTOCAST.search(data) is not None,
         saves_state=_line(data, state.start()) if state is not None else 0,
         saves_by=state[1].decode() if state is not None else "",
         leaves_out=_UNSAVED.search(data) is not None,

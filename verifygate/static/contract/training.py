@@ -100,14 +100,22 @@ class TrainingReach:
 
     def has_region(self, region: WrittenRegion) -> bool:
         """Whether what a region computes may be trained: nothing of it known to go without gradients, or elsewhere."""
-        analysis, function = self._analysis, region.function
-        inside = set(region.calls)
-        first = next((each for each in analysis.hot_loops.spots(function) if each.node in inside), None)
-        if first is not None and mode_at(first, analysis.evaluator) is GradMode.OFF:
-            return False
-        if analysis.autograd_mode.of_callers(function) is CallerMode.OFF or self._is_frozen(region):
+        function = region.function
+        if self._has_no_gradients(region):
             return False
         return self.is_of_program(function) and (_gives_away(region) or self._reaches_a_backward(function))
+
+    def is_without_training(self, region: WrittenRegion) -> bool:
+        """Whether nothing in a region is trained for sure: not only for want of a backward that was followed to it."""
+        function = region.function
+        return function.name in _EVALUATION_HOOKS or self._has_no_gradients(region) or not self.is_of_program(function)
+
+    def _has_no_gradients(self, region: WrittenRegion) -> bool:
+        analysis, inside = self._analysis, set(region.calls)
+        first = next((each for each in analysis.hot_loops.spots(region.function) if each.node in inside), None)
+        if first is not None and mode_at(first, analysis.evaluator) is GradMode.OFF:
+            return True
+        return analysis.autograd_mode.of_callers(region.function) is CallerMode.OFF or self._is_frozen(region)
 
     def _is_frozen(self, region: WrittenRegion) -> bool:
         """Whether all models that run in a region are frozen."""

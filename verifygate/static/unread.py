@@ -1,0 +1,72 @@
+"""What nobody has read, and what may train all the same: then "nothing found" would be a claim about it.
+
+A file that is no Python counts if it names AMP, if a merge left it unfinished, or if a command of the tree starts it.
+Where no source trains, and a command hands a file with a precision to a tool, that file is the program.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+
+from verifygate.base.records import replace
+from verifygate.configured_precision.commands import logical_lines
+from verifygate.configured_precision.read import train
+from verifygate.model import NotAnalysed
+from verifygate.sources.tree import Sources
+
+_MARKERS = re.compile(rb"^<<<<<<< .*^=======\s*$.*^>>>>>>> ", re.MULTILINE | re.DOTALL)
+_PYTHON = re.compile(r"\b(?:python[\d.]*|torchrun|accelerate|deepspeed|srun)\s")
+
+
+def with_what_may_train(lost: Iterable[NotAnalysed], sources: Sources) -> tuple[NotAnalysed, ...]:
+    """The files that could not be analysed, those that may train marked, with what a tool trains by."""
+    return (*(_seen(each, sources) for each in lost), *_trained_by_a_tool(sources))
+
+
+def _seen(lost: NotAnalysed, sources: Sources) -> NotAnalysed:
+    file = None if lost.mentions_amp else sources.get(lost.path)
+    if file is None:
+        return lost
+    if _MARKERS.search(file.data):
+        return replace(lost, mentions_amp=True, reason=f"{lost.reason}: conflict markers of a merge")
+    module = lost.path.removesuffix(".py").replace("/", ".")
+    for path, number, text in _commands(sources):
+        words = text.split()
+        if _PYTHON.search(text) and any(_names(word, lost.path, path) or word == module for word in words):
+            return replace(lost, mentions_amp=True, reason=f"{lost.reason}; {path}:{number} starts it")
+    return lost
+
+
+def _names(word: str, file: str, script: str) -> bool:
+    folders = ("", posixpath.dirname(script))
+    return any(posixpath.normpath(posixpath.join(each, word)) == file for each in folders)
+
+
+def _trained_by_a_tool(sources: Sources) -> Iterator[NotAnalysed]:
+    """The files with a precision that a command hands to something that is none of the sources, where none trains."""
+    if train(sources):
+        return
+    settings = {each.path: each for each in sources.configuration if each.suffix != ".sh" and not each.is_test}
+    seen: set[str] = set()
+    for path, number, text in _commands(sources) if settings else ():
+        if _PYTHON.search(text):
+            continue
+        for word in text.split()[1:]:
+            found = next((each for each in settings if _names(word.rpartition("=")[2], each, path)), None)
+            if found is not None and found not in seen and settings[found].mentions_precision:
+                seen.add(found)
+                tool = text.split()[0]
+                reason = f"`{tool}` trains by it ({path}:{number}), and no source here does: such settings are not read"
+                yield NotAnalysed(path=found, reason=reason, mentions_amp=True)
+
+
+def _commands(sources: Sources) -> Iterator[tuple[str, int, str]]:
+    """The command lines of shell scripts, with path and number of their first line."""
+    for file in sources.configuration:
+        if file.suffix == ".sh" and not file.is_test:
+            for lines in logical_lines(file.lines):
+                text = " ".join(part for _, part in lines)
+                if text.strip():
+                    yield file.path, lines[0][0], text
