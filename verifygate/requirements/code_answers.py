@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from verifygate.base.counts import counted
 from verifygate.model import Certainty, Construct, ConstructKind, EvidenceClass, Finding, StaticDetails, Status
+from verifygate.protocol import BY_PATHS
 from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, in_scope, listed
 from verifygate.requirements.queries import Query
 
@@ -99,6 +100,14 @@ def _nothing_found(code: str, static: StaticDetails, facts: Facts, within: str |
                 for at in silenced[:SHOWN]
             ),
             remedy="correct the code and remove the suppression",
+        )
+    open_yet = [item for item in static.not_followed if item.leaves_open(code, code in BY_PATHS)]
+    if open_yet := [item for item in open_yet if in_scope(item.path, within)]:
+        return Answer(
+            Status.NOT_MEASURED,
+            f"{code} gave up {listed(f'{item.path}:{item.line}' for item in open_yet)}",
+            tuple(Cite(EvidenceClass.STATIC, item.reason, item.path, item.line) for item in open_yet[:SHOWN]),
+            remedy="divide the function, or ask for a run that shows it",
         )
     gaps = sum(1 for item in static.not_followed if item.rule in ("", code) and in_scope(item.path, within))
     beside = f"; {counted(gaps, 'place')} not followed" if gaps else ""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from verifygate.protocol import Event, Gradients, ScalerState
 from verifygate.static.lowering.event_graph import Backward, Branch
 from verifygate.static.paths.assumptions import rests_on_an_assumption
+from verifygate.static.paths.coarsening import Coarseness
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration
 from verifygate.static.paths.necessity import Necessity
@@ -44,6 +45,8 @@ class CertaintyAnalysis:
             return None
         if isinstance(self.nodes[path.shown].payload, Branch):
             return False  # a run may meet no inf
+        if self.exploration.coarseness is Coarseness.JOINED:
+            return False  # a join may have lost the path that is innocent
         if candidates[0].is_leftover:
             return False  # that a loss leaves gradients in what it goes through is an assumption
         if candidates[0].violation.traits.about_zero_grad and path.wipes_in_a_loop():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from verifygate.base.records import record
 from verifygate.protocol import Event, Violation
@@ -17,6 +17,7 @@ from verifygate.static.lowering.event_graph import (
     Signal,
 )
 from verifygate.static.paths.certainty import CertaintyAnalysis
+from verifygate.static.paths.coarsening import Coarseness
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration, explore
 from verifygate.static.paths.open_windows import Fate, open_windows
@@ -44,23 +45,46 @@ class ViolationReport:
     """Of unequal branches the one with the event; of an open window what becomes of it."""
 
 
-def violations(graph: Graph) -> list[ViolationReport]:
-    """The violations on the paths of a graph, in the order in which they are met. Raises TooManyStatesError."""
+@record
+class Diagnosis:
+    """What exploring a graph comes to."""
+
+    reports: list[ViolationReport]
+    """In the order in which the violations are met."""
+    open: Set[Violation] = frozenset()
+    """What a coarser exploration could not decide: it met them on paths that no run takes, or cannot meet them."""
+
+
+def diagnose(graph: Graph) -> Diagnosis:
+    """The violations on the paths of a graph. Raises TooManyStatesError."""
     if not graph.scalers and not any(map(_uses_amp, graph.nodes)):
-        return []  # neither scaling nor autocast: nothing can be violated
-    return _reports(explore(graph))
+        return Diagnosis([])  # neither scaling nor autocast: nothing can be violated
+    found: dict[tuple[Violation, Location], ViolationReport] = {}
+    left: set[Violation] = set()
+    for exploration in explore(graph):
+        if exploration.coarseness >= Coarseness.APART:
+            left.add(Violation.MISPLACED_UPDATE)  # it is about all optimizers together
+        for each in _reports(exploration, left):  # of several optimizers one may be surely violated
+            key = (each.violation, each.place)
+            if key not in found or (each.certain and not found[key].certain):
+                found[key] = each
+    return Diagnosis(list(found.values()), left - {each.violation for each in found.values()})
 
 
 def _uses_amp(node: Node) -> bool:
     return isinstance(node.payload, Enter) or (isinstance(node.payload, Backward | Assign) and node.payload.scaled)
 
 
-def _reports(exploration: Exploration) -> list[ViolationReport]:
+def _reports(exploration: Exploration, left: set[Violation]) -> list[ViolationReport]:
+    """The violations that an exploration shows; those that it met and cannot show are added to what is left."""
     graph, predecessors = exploration.facts.graph, exploration.predecessors
     may_must = CertaintyAnalysis(exploration)
     found: dict[tuple[Violation, int], ViolationReport] = {}
     for (violation, blamed), candidates in exploration.candidates.items():
-        first = candidates[0]
+        first = exploration.feasible(candidates)
+        if first is None:
+            left.add(violation)
+            continue
         numbers = [number for number, _ in predecessors.path_to(first.node, first.state)]
         path = ErrorPath(graph, numbers, blamed, predecessors.volatile)
         shown, at_fault = triage(path, violation)
