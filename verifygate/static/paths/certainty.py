@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from verifygate.protocol import Event, Gradients, ScalerState
 from verifygate.static.lowering.event_graph import Backward, Branch
-from verifygate.static.paths.assumptions import rests_on_an_assumption
+from verifygate.static.paths.assumptions import rests_on_an_assumption, runs_what_is_handed_in
 from verifygate.static.paths.coarsening import Coarseness
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration
@@ -49,7 +49,7 @@ class CertaintyAnalysis:
             return False  # a join may have lost the path that is innocent
         if candidates[0].is_leftover:
             return False  # that a loss leaves gradients in what it goes through is an assumption
-        if candidates[0].violation.traits.about_zero_grad and path.wipes_in_a_loop():
+        if candidates[0].violation.traits.about_zero_grad and (path.wipes_in_a_loop() or runs_what_is_handed_in(path)):
             return False  # what a loop throws away may have served another purpose
         if not any(self._counts(*each, candidates[0]) for each in others):
             return not any(rests_on_an_assumption(path, each.optimizer) for each in candidates)
