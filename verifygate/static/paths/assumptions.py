@@ -16,13 +16,21 @@ from verifygate.static.uses.roles import Evidence
 from verifygate.static.values.access_paths import AccessPath
 
 
-def rests_on_an_assumption(path: ErrorPath, optimizer: AccessPath | None) -> bool:
-    """Whether a violation on this path, about this optimizer, is one only if something holds that nobody has seen."""
-    if _escapes(path) or _dispatches(path) or _is_renamed(path) or _takes_two_for_one(path):
-        return True
+def assumption(path: ErrorPath, optimizer: AccessPath | None) -> str:
+    """What has to hold, and nobody has seen, for a violation on this path to be one; empty where all is seen."""
+    if _escapes(path):
+        return "a call that is not followed leaves the scaler that it is given as it is"
+    if _dispatches(path):
+        return "of several functions that a call may run, it is this one"
+    if _is_renamed(path):
+        return "two names mean one optimizer"
+    if _takes_two_for_one(path):
+        return "two conditions that read alike ask the same"
     if _rests_on_a_name(path, optimizer):
-        return True
-    return optimizer is not None and _is_presumed(optimizer, path)
+        return "what is named, or annotated, as a scaler or an optimizer is one, and on"
+    if optimizer is not None and _is_presumed(optimizer, path):
+        return "it is the same optimizer each time"
+    return ""
 
 
 def _rests_on_a_name(path: ErrorPath, optimizer: AccessPath | None) -> bool:

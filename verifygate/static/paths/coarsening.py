@@ -82,7 +82,8 @@ class Coarsening:
     def _tested_once(self) -> list[tuple[Predicate, int]]:
         """The conditions that one branch tests, and no assignment or other condition decides, each with that branch."""
         tested = Counter(atom for atom, _ in self._branches)
-        flags = {node.payload.target for node in self.facts.graph.nodes if _sets_a_flag(node.payload)}
+        payloads = (node.payload for node in self.facts.graph.nodes)
+        flags = {each.target for each in payloads if isinstance(each, Assign) and each.truth is not None}
         related = {atom for atom, _ in self.facts.implied} | {*self.facts.next_iterations}
         return [
             (atom, number)
@@ -164,7 +165,3 @@ def groups_at(coarseness: Coarseness, graph: Graph) -> Sequence[frozenset[Access
     if coarseness < Coarseness.APART or len(graph.optimizers) < 2:
         return [frozenset(graph.optimizers)]
     return [frozenset({each}) for each in sorted(graph.optimizers, key=str)]
-
-
-def _sets_a_flag(payload: object) -> bool:
-    return isinstance(payload, Assign) and payload.truth is not None

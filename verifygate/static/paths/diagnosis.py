@@ -27,6 +27,9 @@ from verifygate.static.paths.unequal_branches import Side, unequal_branches
 from verifygate.static.symbols.location import Location
 from verifygate.static.values.access_paths import AccessPath
 
+_BOTH = "both branches are to train alike"
+_ENDS = "the loop ends within a window"
+
 
 @record
 class ViolationReport:
@@ -35,7 +38,8 @@ class ViolationReport:
     violation: Violation
     place: Location
     shown_at: Location
-    certain: bool
+    assumes: str
+    """What has to hold for it to be one; empty where it is certain."""
     path: tuple[tuple[Location, str], ...]
     """Each event on the path, with its name, and the calls between them."""
     optimizer: AccessPath | None = None
@@ -43,6 +47,10 @@ class ViolationReport:
     """The gradients come of the loss of another optimizer."""
     kind: Side | Fate | None = None
     """Of unequal branches the one with the event; of an open window what becomes of it."""
+
+    @property
+    def certain(self) -> bool:
+        return not self.assumes
 
 
 @record
@@ -90,12 +98,12 @@ def _reports(exploration: Exploration, left: set[Violation]) -> list[ViolationRe
         shown, at_fault = triage(path, violation)
         if shown is None or (shown, at_fault) in found:
             continue
-        certain = may_must.is_certain(candidates, path)  # last: whether other paths are innocent takes long to find out
-        if certain is not None:
+        assumes = may_must.assumed(candidates, path)  # last: whether other paths are innocent takes long to find out
+        if assumes is not None:
             place, shown_at = graph.nodes[at_fault].place, graph.nodes[first.node].place
             steps = labelled(_events(path))
             found[shown, at_fault] = ViolationReport(
-                shown, place, shown_at, certain, steps, first.optimizer, first.is_leftover
+                shown, place, shown_at, assumes, steps, first.optimizer, first.is_leftover
             )
     return [*found.values(), *_beside_the_table(exploration)]
 
@@ -106,11 +114,11 @@ def _beside_the_table(exploration: Exploration) -> Iterator[ViolationReport]:
     for each in unequal_branches(exploration.facts):
         place, other = nodes[each.event].place, nodes[each.steps[1]].place
         path = (*labelled([nodes[each.event], nodes[each.steps[0]]]), (other, "step of the other branch"))
-        yield ViolationReport(Violation.UNEQUAL_BRANCHES, place, other, False, path, each.optimizer, kind=each.side)
+        yield ViolationReport(Violation.UNEQUAL_BRANCHES, place, other, _BOTH, path, each.optimizer, kind=each.side)
     for window in open_windows(exploration):
         path = ((window.loop, "loop"), (window.backward, "backward"), (window.step, "step"))
         yield ViolationReport(
-            Violation.WINDOW_LEFT_OPEN, window.place, window.loop, False, path, window.optimizer, kind=window.fate
+            Violation.WINDOW_LEFT_OPEN, window.place, window.loop, _ENDS, path, window.optimizer, kind=window.fate
         )
 
 

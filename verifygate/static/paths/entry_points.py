@@ -140,7 +140,7 @@ class EntryPoints:
             return
         for report in again:
             if report.violation.traits.across_steps and (report.violation, report.place) not in known:
-                yield replace(report, certain=False)
+                yield replace(report, assumes="the function is called for each step")
 
     def _once_edited(self) -> Iterator[ViolationReport]:
         """What runs do once somebody edits a switch that a file sets, `USE_AMP = False`, where none comes as it is."""
@@ -164,7 +164,7 @@ class EntryPoints:
                 if new is not None:
                     place, what = report.path[new]
                     path = (*report.path[:new], (place, f"{what}, once a switch is edited"), *report.path[new + 1 :])
-                    yield replace(report, certain=False, path=path)
+                    yield replace(report, assumes="the switch is edited", path=path)
         evaluator.forget()
 
     def _not_explored(self, root: Function, how: str, *, whole: bool = False, rule: str = "") -> None:
