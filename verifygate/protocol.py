@@ -298,6 +298,17 @@ SCALER_ERRORS = {
 }
 """Part of a message of GradScaler -> the rule whose violation raises it."""
 
+BY_PATHS: frozenset[Violation] = frozenset(row.fault.violation for row in TRANSITIONS if row.fault is not None) | {
+    _V.BACKWARD_IN_AUTOCAST,
+    _V.STEP_IN_AUTOCAST,
+    _V.AUTOCAST_STALE_WEIGHTS,
+    _V.SKIP_GUARD_BREAKS_SCALER,
+    _V.STEP_WRONG_OBJECT,
+    _V.UNEQUAL_BRANCHES,
+    _V.WINDOW_LEFT_OPEN,
+}
+"""What is decided by following the paths of a program: of a function that was given up, nothing of this is known."""
+
 _BY_EVENT: dict[Event, tuple[Transition, ...]] = {
     event: tuple(row for row in TRANSITIONS if row.event is event) for event in Event
 }

@@ -10,7 +10,7 @@ from verifygate.config.rule_selection import RuleSelection
 from verifygate.model import Certainty, Finding, Place, Severity
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static.causes import agreeing, one_per_cause
+from verifygate.static.causes import agreeing, one_per_cause, told_once
 from verifygate.static.engine import analyse
 
 STALE = """
@@ -258,3 +258,16 @@ def test_findings_in_files_without_amp_code_are_marked():
     found = analyse(sources, RuleSelection(select=("KEY102",))).findings
 
     assert [(each.path, each.beside_amp) for each in found] == [("keep.py", True), ("train.py", False)]
+
+
+def test_what_two_rules_tell_of_one_line_is_told_once():
+    """A clip that reads gradients on its way is one fault; a read elsewhere, or one that is surer, stays."""
+    clip = finding("a", rule="AMP201", line=3)
+    read = finding("b", rule="AMP204", line=3)
+    (kept,) = told_once([clip, read])
+    assert kept.rule == "AMP201"
+    assert [(each.label, each.values) for each in kept.details] == [("also breaks", ("AMP204",))]
+    elsewhere = replace(read, line=4)
+    assert told_once([clip, elsewhere]) == [clip, elsewhere]
+    unsure = replace(clip, certainty=Certainty.LIKELY)
+    assert told_once([unsure, read]) == [unsure, read]

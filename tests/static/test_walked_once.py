@@ -88,7 +88,8 @@ def test_a_condition_on_which_nothing_depends_is_not_asked():
     graph = Lowering(root, seen.roles, Reachability(seen.roles)).lower()
     asked = {
         graph.nodes[number].payload.atom.text
-        for number, _ in explore(graph).predecessors.parents
+        for exploration in explore(graph)
+        for number, _ in exploration.predecessors.parents
         if is_branch(graph, number)
     }
     assert asked == {"train.py:main:options.last"}

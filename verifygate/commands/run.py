@@ -140,8 +140,8 @@ def run(
 def compare(old: Path, new: Path) -> int:
     """Compare two report.json files, or two recordings of `probe --record`.
 
-    Reports: which findings are new, newly reached, open, fixed; exit code 1 where there are some of the first two. Recordings: the first operation
-    at which the runs part, and why; exit code 1 where rounding does not explain it.
+    Reports: which findings are new, newly reached, open, fixed; exit code 1 where there are some of the first two.
+    Recordings: the first operation at which the runs part, and why; exit code 1 where rounding does not explain it.
     """
     from verifygate.execution import recordings
 

@@ -71,6 +71,12 @@ class NotFollowed:
     """The rule that gave up; empty where the order of the protocol's events could not be followed."""
     construct: ConstructKind | None = None
     """The piece of AMP code that it would be, were it known what object it is called on."""
+    whole: bool = False
+    """A whole function was given up: the rule, or every rule about the order of events, is not measured there."""
+
+    def leaves_open(self, code: str, by_paths: bool) -> bool:
+        """Whether a rule is not measured there; `by_paths`: it is about the order of events."""
+        return self.whole and (self.rule == code or (by_paths and not self.rule))
 
 
 @record(kw_only=True, guarded=True)

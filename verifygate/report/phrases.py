@@ -48,6 +48,8 @@ def check_counts(report: CheckReport, asides: Sequence[str]) -> str:
         parts.append(f"{counted(len(report.not_analysed), 'file')} not analysed")
     if report.not_followed:
         parts.append(f"{counted(len(report.not_followed), 'place')} not followed")
+    if given_up := sum(each.whole for each in report.not_followed):
+        parts.append(f"{counted(given_up, 'function')} given up")
     line = "; ".join([*parts, *_fixable(report.findings), *(plain(aside, LONG) for aside in asides)])
     return line if report.findings else f"{line}."
 

@@ -29,7 +29,7 @@ def render_check(report: CheckReport, asides: Sequence[str] = ()) -> str:
 
 def _gaps(report: CheckReport) -> str:
     """The first places that were not followed: of them, that nothing was found says nothing."""
-    gaps = report.not_followed
+    gaps = sorted(report.not_followed, key=lambda each: not each.whole)  # first what no rule has looked at
     if not gaps:
         return ""
     rows = [f"{counted(len(gaps), 'place')} not followed:"]

@@ -15,6 +15,7 @@ from verifygate.model import (
     StaticDetails,
     Status,
 )
+from verifygate.protocol import BY_PATHS
 from verifygate.requirements.facts import SHOWN, Answer, Cite, Facts, Missing, in_scope, listed
 from verifygate.requirements.queries import Query
 
@@ -122,7 +123,9 @@ def _nothing_found(code: str, static: StaticDetails, facts: Facts, within: str |
 
 def _is_gap_of(code: str, gap: NotFollowed) -> bool:
     """Whether a rule's silence rests on what was not followed: of an unknown scaler, those of its protocol and life."""
-    return code.startswith(_OF_A_SCALER) if gap.construct is not None else gap.rule in ("", code)
+    if gap.construct is not None:
+        return code.startswith(_OF_A_SCALER)
+    return gap.leaves_open(code, code in BY_PATHS) if gap.whole else gap.rule in ("", code)
 
 
 def open_answer(kinds: Sequence[ConstructKind], static: StaticDetails, within: str | None) -> Answer | None:

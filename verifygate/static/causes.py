@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from verifygate.base.records import replace
-from verifygate.model import Certainty, Finding
+from verifygate.model import Certainty, Detail, Finding
 from verifygate.protocol import Violation
 from verifygate.sources.tree import Sources
 
@@ -19,6 +19,37 @@ _GIVES_WAY: Mapping[str, str] = {
     Violation.DEPRECATED_AMP_API: Violation.SHARDED_NEEDS_SHARDED_SCALER,
 }
 """Rule -> the rule whose remedy for the same statement is another: a scaler of its own, or a condition of its own."""
+
+_SAID_BY: Mapping[str, frozenset[str]] = {
+    Violation.SCALED_GRADIENT_READ: frozenset({Violation.CLIP_BEFORE_UNSCALE}),
+    Violation.UNSCALE_TWICE: frozenset({Violation.STEP_WRONG_OBJECT}),
+    "AMP503": frozenset({"AMP612", "AMP902"}),
+}
+"""Rule -> those that say more of the same cause, where they are told of the same line."""
+
+
+def told_once(found: Sequence[Finding]) -> list[Finding]:
+    """The findings, without those whose cause another one on the same line tells: that one names their rules."""
+    there = {(each.rule, each.path, each.line): each for each in found}
+    also: dict[str, tuple[str, ...]] = {}
+    kept = []
+    for each in found:
+        others = (there.get((rule, each.path, each.line)) for rule in _SAID_BY.get(each.rule, ()))
+        by = next((other for other in others if other is not None and _says_as_much(other, each)), None)
+        if by is None:
+            kept.append(each)
+        else:
+            also[by.fingerprint] = (*also.get(by.fingerprint, ()), each.rule)
+    return [
+        replace(each, details=(*each.details, Detail(label="also breaks", values=also[each.fingerprint])))
+        if each.fingerprint in also
+        else each
+        for each in kept
+    ]
+
+
+def _says_as_much(finding: Finding, other: Finding) -> bool:
+    return not other.places and (finding.certainty is Certainty.CERTAIN or other.certainty is not Certainty.CERTAIN)
 
 
 def agreeing(found: Sequence[Finding], causes: dict[str, Hashable]) -> list[Finding]:

@@ -18,6 +18,7 @@ from verifygate.config.rule_selection import RuleSelection, ignoring_pattern
 from verifygate.configured_precision.setting import Setting
 from verifygate.model import (
     Certainty,
+    Detail,
     Finding,
     NotAnalysed,
     PathStep,
@@ -31,7 +32,7 @@ from verifygate.sources.notebook import NotebookFile
 from verifygate.sources.tree import Sources
 from verifygate.static.analysis import Analysis
 from verifygate.static.analysis_result import AnalysisResult, each_once
-from verifygate.static.causes import agreeing, one_per_cause
+from verifygate.static.causes import agreeing, one_per_cause, told_once
 from verifygate.static.contract.build import precision_contract
 from verifygate.static.contract.byte_facts import byte_facts
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
@@ -114,7 +115,7 @@ def analyse_part(sources: Sources, task: Task, timings: Timings = OFF) -> Analys
         kept = _once(kept, sources)
         kept = agreeing(kept, causes)
         if task.merged:
-            kept = one_per_cause(kept, causes, sources)
+            kept = told_once(one_per_cause(kept, causes, sources))
         with timings.part("precision contract"):
             contract = precision_contract(analysis, scanned, among_amp=task.among_amp)
         open_calls = unfollowed(analysis) if task.with_constructs else ()
@@ -257,7 +258,7 @@ def _findings(
                 PathStep(path=step.path, line=step.line, text=f"{label}: {sources.line(step.path, step.line)}")
                 for step, label in match.steps
             ),
-            details=match.details,
+            details=(*match.details, *_assumed(match)),
             places=tuple(
                 Place(path=each.path, line=each.line, end_line=each.end_line, text=sources.line(each.path, each.line))
                 for each in match.places
@@ -267,6 +268,13 @@ def _findings(
             symbol=symbol,
             witnesses=(rule.witnesses[0],),
         )
+
+
+def _assumed(match: Match | ConfigurationMatch) -> tuple[Detail, ...]:
+    """What keeps a match from being certain."""
+    if match.certain:
+        return ()
+    return (Detail(label="assumes", values=(match.assumes or "what the source leaves open is as described",)),)
 
 
 def _column(sources: Sources, place: Location | Setting) -> int:

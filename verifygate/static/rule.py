@@ -54,6 +54,8 @@ class Match:
     """Further locations that are no findings by themselves: a suppression is written at `place`."""
     cause: Hashable = None
     """What is at fault. Matches of one rule with one cause become one finding, which lists the others' locations."""
+    assumes: str = ""
+    """What keeps it from being certain, where that is known."""
 
 
 @record
@@ -69,6 +71,7 @@ class ConfigurationMatch:
     details: tuple[Detail, ...] = ()
     places: tuple[Location, ...] = ()
     cause: Hashable = None
+    assumes: str = ""
 
 
 Checker = Callable[["Analysis"], Iterable[Match | ConfigurationMatch]]
@@ -157,7 +160,9 @@ class ProtocolMatch:
         """One violation as a match of this rule."""
         message = self.message.format(text=statement_text(report.place))
         remedy = TWO_STEPS_REMEDY if self.rule.code in _OF_ONE_STEP and _takes_two_steps(report) else ""
-        return Match(report.place, message, certain=report.certain, steps=report.path, remedy=remedy)
+        return Match(
+            report.place, message, certain=report.certain, steps=report.path, remedy=remedy, assumes=report.assumes
+        )
 
 
 def _takes_two_steps(report: ViolationReport) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import platform
+from typing import TYPE_CHECKING
 
 from verifygate.base.counts import counted
 from verifygate.model import (
     Check,
     Evidence,
     EvidenceClass,
-    Finding,
     Outcome,
     Severity,
     StageResult,
@@ -17,9 +17,15 @@ from verifygate.model import (
     Status,
     Suppression,
 )
+from verifygate.protocol import BY_PATHS
 from verifygate.stage import StageContext
 
+if TYPE_CHECKING:
+    from verifygate.static.analysis_result import AnalysisResult
+
 _WEIGHTS = {Severity.CRITICAL: 8, Severity.HIGH: 4, Severity.MEDIUM: 2, Severity.LOW: 1, Severity.INFO: 0}
+
+_GIVEN_UP = "divide the function, or let a run show what it does: `verifygate probe -- COMMAND`"
 
 
 class StaticStage:
@@ -35,10 +41,7 @@ class StaticStage:
         blocking = set(context.settings.verdict.block)
         analysed = _analysed_check(outcome.not_analysed, outcome.files_checked)
         of_rules = (
-            *(
-                _rule_check(code, outcome.findings, outcome.suppressions, blocking, idle=code in outcome.idle)
-                for code in outcome.rules
-            ),
+            *(_rule_check(code, outcome, blocking) for code in outcome.rules),
             *(_not_applicable(code, _too_new(code, context.settings.static.torch_version)) for code in outcome.too_new),
         )
         nothing = analysed.status is Status.PASS and all(each.status is Status.NOT_APPLICABLE for each in of_rules)
@@ -88,24 +91,24 @@ def _analysed_check(not_analysed: tuple, files: int) -> Check:  # type: ignore[t
 
 def _rule_check(
     code: str,
-    findings: tuple[Finding, ...],
-    suppressions: tuple[Suppression, ...],
+    outcome: AnalysisResult,
     blocking: set[Severity],
-    *,
-    idle: bool,
 ) -> Check:
-    """Without a finding it is a PASS only where the rule had something to look at."""
+    """Without a finding it is a PASS only where the rule had something to look at, and could look at all of it."""
     from verifygate.static.registry import load_rules
 
     rule = load_rules()[code].rule
-    broken = [finding for finding in findings if finding.rule == code]
-    silenced = [suppression for suppression in suppressions if suppression.rule == code]
+    broken = [finding for finding in outcome.findings if finding.rule == code]
+    silenced = [suppression for suppression in outcome.suppressions if suppression.rule == code]
+    given_up = [each for each in outcome.not_followed if each.leaves_open(code, code in BY_PATHS)]
     if any(finding.blocks(blocking) for finding in broken):
         status = Status.FAIL
     elif broken or silenced:
         status = Status.PARTIAL  # neither clean nor surely broken: points are lost, nothing blocks
-    elif idle:
+    elif code in outcome.idle:
         return _not_applicable(code, "nothing to look at: no file names what the rule is about")
+    elif given_up:
+        status = Status.NOT_MEASURED
     else:
         status = Status.PASS
     return Check(
@@ -115,7 +118,7 @@ def _rule_check(
         required=rule.severity in blocking and status is not Status.PARTIAL,
         weight=_WEIGHTS[rule.severity],
         expected="no finding",
-        actual=_counted(len(broken), silenced),
+        actual=_counted(len(broken), silenced) if not given_up else f"{counted(len(given_up), 'function')} given up",
         evidence=tuple(
             Evidence(
                 id=f"E-static-{code}-{number}",
@@ -126,7 +129,7 @@ def _rule_check(
             )
             for number, finding in enumerate(broken, 1)
         ),
-        remedy=rule.remedy if broken else "",
+        remedy=rule.remedy if broken else _GIVEN_UP if status is Status.NOT_MEASURED else "",
     )
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import lru_cache
 
 from verifygate.base.records import record, replace
 from verifygate.static.amp.autograd_contexts import AutogradContexts, GradMode
 from verifygate.static.amp.parameter_sets import Overlap, ParameterSet, ParameterSets
 from verifygate.static.symbols.generators import handed_back
 from verifygate.static.symbols.mutations import handed_over, is_container, put_into
+from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
@@ -153,7 +155,14 @@ class GradientFlows:
         if found is None:
             return _NOTHING
         bindings, home = found
-        return self._of_bindings(expr, bindings, home, frame, depth) | self._put_into(expr.id, bindings, home, depth)
+        flow = self._of_bindings(expr, bindings, home, frame, depth) | self._put_into(expr.id, bindings, home, depth)
+        is_leaf = any(_makes_a_leaf(each.expr) for each in bindings) or expr.id in _set_to_require(home.function)
+        return flow | self._of_leaf(expr, frame) if is_leaf else flow
+
+    def _of_leaf(self, expr: ast.expr, frame: Frame) -> GradientFlow:
+        """A tensor that is to have gradients, and is no module's: an optimizer may be given it as it is."""
+        own = self._parameters.of(expr, frame)
+        return GradientFlow(frozenset({own}), frozenset({own})) if own is not None else _UNKNOWN
 
     def _put_into(self, name: str, bindings: list[Binding], home: Frame, depth: int) -> GradientFlow:
         """What statements put into what a variable holds: it may be there, or not yet, or on another path."""
@@ -212,6 +221,7 @@ class GradientFlows:
                     if owner is not None and not _is_without_value(binding):
                         home = _on(Frame(owner), frame, expr.value)
                         flow = self._given(binding, home, depth)
+                        flow = flow | self._of_leaf(expr, frame) if _makes_a_leaf(binding.expr) else flow
                         flows.append(flow | _UNKNOWN if is_container(binding.expr) else flow)
         if flows:
             return replace(_either(flows), must=frozenset()) if len(flows) > 1 else flows[0]
@@ -265,6 +275,29 @@ class GradientFlows:
             return _UNKNOWN
         sets = frozenset({own})
         return GradientFlow(sets, sets, feeds=frozenset((each, own) for each in inputs.must))
+
+
+def _makes_a_leaf(made: ast.expr | None) -> bool:
+    """Whether a call makes a tensor that is to have gradients: `zeros(2, requires_grad=True)`, `Parameter(x)`."""
+    if not isinstance(made, ast.Call):
+        return False
+    asks = any(word.arg == "requires_grad" and not _is_false(word.value) for word in made.keywords)
+    return asks or last_name(made.func) in ("requires_grad_", "Parameter")
+
+
+@lru_cache(maxsize=256)
+def _set_to_require(function: Function) -> frozenset[str]:
+    """The names of a function whose `requires_grad` it sets, or calls `requires_grad_` of."""
+    return frozenset(
+        each.value.id
+        for each in function.of_kind(ast.Attribute)
+        if isinstance(each.value, ast.Name)
+        and (each.attr == "requires_grad_" or (each.attr == "requires_grad" and isinstance(each.ctx, ast.Store)))
+    )
+
+
+def _is_false(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Constant) and expr.value is False
 
 
 def _on(frame: Frame, caller: Frame, receiver: ast.expr) -> Frame:

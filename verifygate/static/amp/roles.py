@@ -20,6 +20,8 @@ from verifygate.static.symbols.program import Class
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.uses.by_use import RolesByUse
+from verifygate.static.uses.roles import Evidence, Role
 from verifygate.static.values.access_paths import AccessPath, AccessPaths, iterate_over_the_same
 from verifygate.static.values.domain import (
     Bound,
@@ -51,7 +53,7 @@ class ScalerOrigin(NamedTuple):
 class ScalerKind(StrEnum):
     LIVE = "live"
     PRESUMED = "presumed"
-    """Not followed to a constructor; its name and use say so."""
+    """Not followed to a constructor; its use says so, or its name."""
     IDLE = "idle"
     """None, or built with `enabled=False`."""
 
@@ -65,6 +67,7 @@ class Scaler:
     """Tells it from others; None where it may be several."""
     is_any: bool = False
     """It may be one of several that are built in sight: another name may mean the same."""
+    evidence: Evidence = Evidence.OBJECT
 
 
 @record
@@ -110,6 +113,7 @@ class Roles:
         self.paths = AccessPaths(evaluator)
         self._objects = AccessPaths(evaluator, flow_sensitive=True)
         self.parameters = ParameterSets(evaluator, self._objects)
+        self.by_use = RolesByUse(evaluator)
         self.enclosing = EnclosingNodes()
         self.autograd = AutogradContexts(evaluator, self.enclosing)
         self.flows = GradientFlows(evaluator, self.parameters, self.autograd)
@@ -128,11 +132,12 @@ class Roles:
         """The scaler that `expr` is, or None where it is none."""
         live: Scaler | None = None
         built = set[str]()
-        idle = unknown = other = False
+        idle = unknown = other = annotated = False
         for value in self.evaluator.values(expr, frame):
             match value:
                 case ExternalResult(name=name) if name in torch_names.GRAD_SCALERS:
                     built.add(built_at(value))
+                    annotated = annotated or not value.calls
                     enabled = scaler_enabled(value)
                     if enabled is not None and self.evaluator.truth(enabled.expr, enabled.frame) is False:
                         idle = True
@@ -147,6 +152,10 @@ class Roles:
                     unknown = True
                 case Object() | Items() | Literal():
                     other = True
+        if live is not None and idle and self._is_of_any_state(expr, frame):
+            live = replace(live, evidence=Evidence.ANNOTATION)
+        elif live is not None and annotated:
+            live = replace(live, evidence=self._evidence(Role.SCALER, True, expr, frame, Evidence.ANNOTATION))
         if live is not None:  # also where a class of the project's own stands in for it, for an old torch say
             if len(built) != 1 or unknown or other:
                 return replace(live, is_any=True)
@@ -154,9 +163,34 @@ class Roles:
             return replace(live, origin=ScalerOrigin(site) if site else self._passed_in(expr, frame))
         if other:
             return None
-        if unknown and names_a_scaler(last_name(expr)):
-            return Scaler(ScalerKind.PRESUMED, origin=None if idle or built else self._passed_in(expr, frame))
-        return Scaler(ScalerKind.IDLE) if idle and names_a_scaler(last_name(expr)) else None
+        named = names_a_scaler(last_name(expr))
+        evidence = self._evidence(Role.SCALER, named, expr, frame) if unknown or idle else None
+        if unknown and evidence is not None:
+            origin = None if idle or built else self._passed_in(expr, frame)
+            return Scaler(ScalerKind.PRESUMED, origin=origin, evidence=evidence)
+        return Scaler(ScalerKind.IDLE) if idle and evidence is not None else None
+
+    def _evidence(
+        self, role: Role, named: bool, expr: ast.expr, frame: Frame, otherwise: Evidence = Evidence.NAME
+    ) -> Evidence | None:
+        """What says that an object that was not followed to its constructor has a role."""
+        if self.by_use.has(role, expr, frame):
+            return Evidence.USE
+        return otherwise if named else None
+
+    def _is_of_any_state(self, expr: ast.expr, frame: Frame) -> bool:
+        """Whether an expression is a field of an object of which only the class is known: an annotation's, say.
+
+        The class may give it a scaler or none; which of its objects this one is like, nothing tells.
+        """
+        while isinstance(expr, ast.Attribute):
+            expr = expr.value
+        function = frame.function
+        is_self = function.owner is not None and function.parameters and not function.is_static
+        if is_self and isinstance(expr, ast.Name) and expr.id == function.parameters[0].arg:
+            return frame.receiver is not None and self._is_of_any_state(frame.receiver.expr, frame.receiver.frame)
+        values = self.evaluator.values(expr, frame)
+        return any(isinstance(value, Object) and value.call is None for value in values)
 
     def _passed_in(self, expr: ast.expr, frame: Frame) -> ScalerOrigin | None:
         """The parameter of the function itself that an expression is, of which no caller is known."""
@@ -167,24 +201,33 @@ class Roles:
         return ScalerOrigin(str(self.path(expr, frame)), is_parameter=True)
 
     def is_optimizer(self, expr: ast.expr, frame: Frame) -> bool:
-        """Whether `expr` is an optimizer: by its constructor, or else by its name."""
+        """Whether `expr` is an optimizer: by its constructor, or else by its use or its name."""
+        return self.optimizer_evidence(expr, frame) is not None
+
+    def optimizer_evidence(self, expr: ast.expr, frame: Frame) -> Evidence | None:
+        """What says that `expr` is an optimizer; None where it is none."""
         name = last_name(expr)
         known = False
         for value in self.evaluator.values(expr, frame):
             match value:
                 case ExternalResult(name=made):
                     if made.startswith("torch.optim.swa_utils."):
-                        return False  # an averaged model
+                        return None  # an averaged model
                     if made.startswith("torch.optim.") and ".lr_scheduler." not in made:
-                        return True
+                        if value.calls:
+                            return Evidence.OBJECT
+                        return self._evidence(Role.OPTIMIZER, True, expr, frame, Evidence.ANNOTATION)
                     if made.startswith("torch.optim.lr_scheduler.") or "chedul" in made:
-                        return False
+                        return None
                 case Object():
                     bases = self.evaluator.outside_bases(value.made)
                     if any(base.startswith("torch.optim.") and "lr_scheduler" not in base for base in bases):
-                        return True
+                        return Evidence.OBJECT
                     known = True
-        return not known and (names_an_optimizer(name) or names_an_optimizer(self._collection_name(expr, frame)))
+        if known:
+            return None
+        named = names_an_optimizer(name) or names_an_optimizer(self._collection_name(expr, frame))
+        return self._evidence(Role.OPTIMIZER, named, expr, frame)
 
     def may_step_by_a_scaler(self, expr: ast.expr, frame: Frame) -> bool:
         """Whether an optimizer comes from where it cannot be followed to, and the program has a class for such.

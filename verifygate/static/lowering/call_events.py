@@ -92,7 +92,15 @@ class CallEvents:
             return CallEffect(off)
         sets_scale = event is Event.UPDATE and bool(call.args or call.keywords)
         return CallEffect(
-            Signal(event, path, target, sets_scale=sets_scale, origin=scaler.origin, is_any=scaler.is_any),
+            Signal(
+                event,
+                path,
+                target,
+                sets_scale=sets_scale,
+                origin=scaler.origin,
+                is_any=scaler.is_any,
+                evidence=scaler.evidence,
+            ),
             off,
             scaler.enabled,
         )
@@ -108,10 +116,12 @@ class CallEvents:
             return None
         if method in ("step", "zero_grad") and self.roles.is_led_by_its_wrapper(receiver, frame):
             return None
-        if method == "step" and self.roles.is_optimizer(receiver, frame):
+        if method == "step" and (evidence := self.roles.optimizer_evidence(receiver, frame)) is not None:
             event = Event.CHECKED_STEP if guarded else Event.OPTIMIZER_STEP
             closure = self._first(call, "closure")
-            return CallEffect(Signal(event, None, self.roles.object(receiver, frame)), closure=closure)
+            return CallEffect(
+                Signal(event, None, self.roles.object(receiver, frame), evidence=evidence), closure=closure
+            )
         if method == "zero_grad" or (method in torch_names.SHARPNESS_STEPS and self._zeroes_out_of_sight(call, frame)):
             path = self.roles.object(receiver, frame) if self.roles.is_optimizer(receiver, frame) else None
             return CallEffect(
@@ -338,7 +348,8 @@ class CallEvents:
         idle = replace(plain, idle=True)
         if scaler.kind is ScalerKind.IDLE:
             return CallEffect(idle)
-        return CallEffect(replace(plain, scaled=True, origin=scaler.origin), idle, scaler.enabled)
+        scaled = replace(plain, scaled=True, origin=scaler.origin, evidence=scaler.evidence)
+        return CallEffect(scaled, idle, scaler.enabled)
 
     def backward(self, root: ast.expr, frame: Frame) -> Backward:
         scaler = self.scaling.scaler_in(root, frame)

@@ -17,6 +17,7 @@ from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.uses.roles import Evidence
 from verifygate.static.values.access_paths import AccessPath
 
 T = TypeVar("T")
@@ -60,6 +61,8 @@ class Signal:
     """That scaler may be one of several, which other names may mean as well."""
     parameters: Deferred[ParameterSet | None] = field(default=_NO_SET, compare=False)
     """Whose gradients it is about, where it names no optimizer."""
+    evidence: Evidence = Evidence.OBJECT
+    """What says that what it is called on is a scaler, or an optimizer."""
 
 
 @record
@@ -76,6 +79,8 @@ class Backward:
     """Identifies that scaler, where that is known."""
     flow: Deferred[GradientFlow | None] = field(default=_NO_FLOW, compare=False)
     """Whose parameters it reaches."""
+    evidence: Evidence = Evidence.OBJECT
+    """What says that what scales it is a scaler."""
 
 
 @record

@@ -6,18 +6,54 @@ what a loop goes through, and nothing that the analysis cannot follow was given 
 
 from __future__ import annotations
 
+import ast
+
 from verifygate.protocol import Event
-from verifygate.static.lowering.event_graph import Backward, Branch, Escape
+from verifygate.static.lowering.event_graph import Backward, Branch, Escape, Signal
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.one_question import taken_for_one
+from verifygate.static.uses.roles import Evidence
 from verifygate.static.values.access_paths import AccessPath
 
 
-def rests_on_an_assumption(path: ErrorPath, optimizer: AccessPath | None) -> bool:
-    """Whether a violation on this path, about this optimizer, is one only if something holds that nobody has seen."""
-    if _escapes(path) or _dispatches(path) or _is_renamed(path) or _takes_two_for_one(path):
-        return True
-    return optimizer is not None and _is_presumed(optimizer, path)
+def assumption(path: ErrorPath, optimizer: AccessPath | None) -> str:
+    """What has to hold, and nobody has seen, for a violation on this path to be one; empty where all is seen."""
+    if _escapes(path):
+        return "a call that is not followed leaves the scaler that it is given as it is"
+    if _dispatches(path):
+        return "of several functions that a call may run, it is this one"
+    if _is_renamed(path):
+        return "two names mean one optimizer"
+    if _takes_two_for_one(path):
+        return "two conditions that read alike ask the same"
+    if _rests_on_a_name(path, optimizer):
+        return "what is named, or annotated, as a scaler or an optimizer is one, and on"
+    if optimizer is not None and _is_presumed(optimizer, path):
+        return "it is the same optimizer each time"
+    return ""
+
+
+def _rests_on_a_name(path: ErrorPath, optimizer: AccessPath | None) -> bool:
+    """Whether only a name, or an annotation, says that what an event is called on is a scaler or an optimizer."""
+    payloads = (path.graph.nodes[number].payload for number in path.numbers)
+    return any(
+        isinstance(each, Signal | Backward)
+        and each.evidence < Evidence.USE
+        and (isinstance(each, Backward) or each.optimizer in (None, optimizer))
+        for each in payloads
+    )
+
+
+def runs_what_is_handed_in(path: ErrorPath) -> bool:
+    """Whether a callable that nobody in sight gave, `on_end()`, runs for what it does: it may zero the gradients."""
+    functions = {path.graph.nodes[number].place.function for number in path.numbers}
+    return any(
+        isinstance(call := each.value, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and any(binding.kind == "parameter" for binding in function.scope.names.get(call.func.id, ()))
+        for function in functions
+        for each in function.of_kind(ast.Expr)
+    )
 
 
 def _is_renamed(path: ErrorPath) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from verifygate.protocol import Event, Gradients, ScalerState
 from verifygate.static.lowering.event_graph import Backward, Branch
-from verifygate.static.paths.assumptions import rests_on_an_assumption
+from verifygate.static.paths.assumptions import assumption, runs_what_is_handed_in
+from verifygate.static.paths.coarsening import Coarseness
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration
 from verifygate.static.paths.necessity import Necessity
@@ -29,10 +30,10 @@ class CertaintyAnalysis:
         self.arrivals = exploration.arrivals
         self.predecessors = exploration.predecessors
 
-    def is_certain(self, candidates: Sequence[Candidate], path: ErrorPath) -> bool | None:
-        """True: every feasible path that trains with AMP and reaches the statement violates the rule there (certain).
+    def assumed(self, candidates: Sequence[Candidate], path: ErrorPath) -> str | None:
+        """What a violation assumes: nothing ("", certain) where every feasible path that trains with AMP is one.
 
-        False: some path does (likely). None: the path may be infeasible, and nothing is reported. `candidates` are one
+        Otherwise some path is (likely). None: the path may be infeasible, and nothing is reported. `candidates` are one
         violation of one statement; `path` leads to the first of them.
         """
         violating = {(each.node, each.state) for each in candidates}
@@ -42,19 +43,31 @@ class CertaintyAnalysis:
         ]
         if self._may_be_infeasible(candidates[0], path, others):
             return None
+        if reason := self._by_its_kind(candidates[0], path):
+            return reason
+        if any(self._counts(*each, candidates[0]) for each in others):
+            innocent = [each for each in others if self._counts(*each, candidates[0], midway=True)]
+            if innocent and self._is_configured(candidates, path, innocent):
+                return "the options are as on this path"
+            found = self._by_choices(candidates[0], path, violating)
+            if not found:
+                return None if found is None else "the conditions come out as on this path"
+        return next(filter(None, (assumption(path, each.optimizer) for each in candidates)), "")
+
+    def _by_its_kind(self, first: Candidate, path: ErrorPath) -> str:
+        """What a violation of this kind assumes on any path."""
         if isinstance(self.nodes[path.shown].payload, Branch):
-            return False  # a run may meet no inf
-        if candidates[0].is_leftover:
-            return False  # that a loss leaves gradients in what it goes through is an assumption
-        if candidates[0].violation.traits.about_zero_grad and path.wipes_in_a_loop():
-            return False  # what a loop throws away may have served another purpose
-        if not any(self._counts(*each, candidates[0]) for each in others):
-            return not any(rests_on_an_assumption(path, each.optimizer) for each in candidates)
-        innocent = [each for each in others if self._counts(*each, candidates[0], midway=True)]
-        if innocent and self._is_configured(candidates, path, innocent):
-            return False
-        found = self._by_choices(candidates[0], path, violating)
-        return found and not any(rests_on_an_assumption(path, each.optimizer) for each in candidates)
+            return "a run meets an inf"
+        if self.exploration.coarseness is Coarseness.JOINED:
+            return "none of the paths that were joined is innocent"
+        if first.is_leftover:
+            return "the loss leaves gradients in what it goes through"
+        if first.violation.traits.about_zero_grad:
+            if path.wipes_in_a_loop():
+                return "what the loop throws away served no other purpose"
+            if runs_what_is_handed_in(path):
+                return "the callable that is handed in zeroes no gradients"
+        return ""
 
     def _may_be_infeasible(self, first: Candidate, path: ErrorPath, others: list[PathNode]) -> bool:
         """Whether the path needs what no run may do.

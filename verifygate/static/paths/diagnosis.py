@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from verifygate.base.records import record
 from verifygate.protocol import Event, Violation
@@ -17,6 +17,7 @@ from verifygate.static.lowering.event_graph import (
     Signal,
 )
 from verifygate.static.paths.certainty import CertaintyAnalysis
+from verifygate.static.paths.coarsening import Coarseness
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration, explore
 from verifygate.static.paths.open_windows import Fate, open_windows
@@ -26,6 +27,9 @@ from verifygate.static.paths.unequal_branches import Side, unequal_branches
 from verifygate.static.symbols.location import Location
 from verifygate.static.values.access_paths import AccessPath
 
+_BOTH = "both branches are to train alike"
+_ENDS = "the loop ends within a window"
+
 
 @record
 class ViolationReport:
@@ -34,7 +38,8 @@ class ViolationReport:
     violation: Violation
     place: Location
     shown_at: Location
-    certain: bool
+    assumes: str
+    """What has to hold for it to be one; empty where it is certain."""
     path: tuple[tuple[Location, str], ...]
     """Each event on the path, with its name, and the calls between them."""
     optimizer: AccessPath | None = None
@@ -43,35 +48,62 @@ class ViolationReport:
     kind: Side | Fate | None = None
     """Of unequal branches the one with the event; of an open window what becomes of it."""
 
+    @property
+    def certain(self) -> bool:
+        return not self.assumes
 
-def violations(graph: Graph) -> list[ViolationReport]:
-    """The violations on the paths of a graph, in the order in which they are met. Raises TooManyStatesError."""
+
+@record
+class Diagnosis:
+    """What exploring a graph comes to."""
+
+    reports: list[ViolationReport]
+    """In the order in which the violations are met."""
+    open: Set[Violation] = frozenset()
+    """What a coarser exploration could not decide: it met them on paths that no run takes, or cannot meet them."""
+
+
+def diagnose(graph: Graph) -> Diagnosis:
+    """The violations on the paths of a graph. Raises TooManyStatesError."""
     if not graph.scalers and not any(map(_uses_amp, graph.nodes)):
-        return []  # neither scaling nor autocast: nothing can be violated
-    return _reports(explore(graph))
+        return Diagnosis([])  # neither scaling nor autocast: nothing can be violated
+    found: dict[tuple[Violation, Location], ViolationReport] = {}
+    left: set[Violation] = set()
+    for exploration in explore(graph):
+        if exploration.coarseness >= Coarseness.APART:
+            left.add(Violation.MISPLACED_UPDATE)  # it is about all optimizers together
+        for each in _reports(exploration, left):  # of several optimizers one may be surely violated
+            key = (each.violation, each.place)
+            if key not in found or (each.certain and not found[key].certain):
+                found[key] = each
+    return Diagnosis(list(found.values()), left - {each.violation for each in found.values()})
 
 
 def _uses_amp(node: Node) -> bool:
     return isinstance(node.payload, Enter) or (isinstance(node.payload, Backward | Assign) and node.payload.scaled)
 
 
-def _reports(exploration: Exploration) -> list[ViolationReport]:
+def _reports(exploration: Exploration, left: set[Violation]) -> list[ViolationReport]:
+    """The violations that an exploration shows; those that it met and cannot show are added to what is left."""
     graph, predecessors = exploration.facts.graph, exploration.predecessors
     may_must = CertaintyAnalysis(exploration)
     found: dict[tuple[Violation, int], ViolationReport] = {}
     for (violation, blamed), candidates in exploration.candidates.items():
-        first = candidates[0]
+        first = exploration.feasible(candidates)
+        if first is None:
+            left.add(violation)
+            continue
         numbers = [number for number, _ in predecessors.path_to(first.node, first.state)]
         path = ErrorPath(graph, numbers, blamed, predecessors.volatile)
         shown, at_fault = triage(path, violation)
         if shown is None or (shown, at_fault) in found:
             continue
-        certain = may_must.is_certain(candidates, path)  # last: whether other paths are innocent takes long to find out
-        if certain is not None:
+        assumes = may_must.assumed(candidates, path)  # last: whether other paths are innocent takes long to find out
+        if assumes is not None:
             place, shown_at = graph.nodes[at_fault].place, graph.nodes[first.node].place
             steps = labelled(_events(path))
             found[shown, at_fault] = ViolationReport(
-                shown, place, shown_at, certain, steps, first.optimizer, first.is_leftover
+                shown, place, shown_at, assumes, steps, first.optimizer, first.is_leftover
             )
     return [*found.values(), *_beside_the_table(exploration)]
 
@@ -82,11 +114,11 @@ def _beside_the_table(exploration: Exploration) -> Iterator[ViolationReport]:
     for each in unequal_branches(exploration.facts):
         place, other = nodes[each.event].place, nodes[each.steps[1]].place
         path = (*labelled([nodes[each.event], nodes[each.steps[0]]]), (other, "step of the other branch"))
-        yield ViolationReport(Violation.UNEQUAL_BRANCHES, place, other, False, path, each.optimizer, kind=each.side)
+        yield ViolationReport(Violation.UNEQUAL_BRANCHES, place, other, _BOTH, path, each.optimizer, kind=each.side)
     for window in open_windows(exploration):
         path = ((window.loop, "loop"), (window.backward, "backward"), (window.step, "step"))
         yield ViolationReport(
-            Violation.WINDOW_LEFT_OPEN, window.place, window.loop, False, path, window.optimizer, kind=window.fate
+            Violation.WINDOW_LEFT_OPEN, window.place, window.loop, _ENDS, path, window.optimizer, kind=window.fate
         )
 
 

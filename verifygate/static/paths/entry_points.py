@@ -13,7 +13,7 @@ from verifygate.static.lowering.builder import TooLargeError
 from verifygate.static.lowering.event_graph import Backward, Graph, Signal
 from verifygate.static.lowering.lower import Lowering
 from verifygate.static.lowering.reachability import Reachability
-from verifygate.static.paths.diagnosis import ViolationReport, violations
+from verifygate.static.paths.diagnosis import Diagnosis, ViolationReport, diagnose
 from verifygate.static.paths.exploration import TooManyStatesError
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module, Program
@@ -81,23 +81,26 @@ class EntryPoints:
             is_test = root.module.file.is_test
             if nodes_left[is_test] <= 0:
                 budget = "tests" if is_test else "program"
-                self._not_explored(root, f"is not explored: the budget for the {budget} is used up")
+                self._not_explored(root, f"is not explored: the budget for the {budget} is used up", whole=not is_test)
                 continue
             lowering = Lowering(root, self._roles, reach, self._frames.get(root))
             try:
                 graph = lowering.lower()
-                found = self._violations(graph, reach)
-                yield from found
+                diagnosis = self._diagnosis(graph, reach)
+                yield from diagnosis.reports
+                self._left_open(root, diagnosis)
                 if lowering.led_past:
                     self._led_past[root] = lowering.led_past
                 self._reached.update(_location(node.place) for node in graph.nodes)
                 explored |= graph.functions
                 entered |= {entrance} if entrance is not None else set()
                 if _is_one_step(graph):
-                    yield from self._next_step(root, reach, found)
+                    yield from self._next_step(root, reach, diagnosis.reports)
                 self.not_followed += lowering.not_followed
             except (TooLargeError, TooManyStatesError):
-                self._not_explored(root, "has too many paths: the functions that it calls are explored instead")
+                self._not_explored(
+                    root, "has too many paths: the functions that it calls are explored instead", whole=not is_test
+                )
                 explored.add(root)
                 parts = reach.parts(root, self._frames.get(root))
                 self._frames |= {part: entered for part, entered in parts.items() if part not in seen}
@@ -107,16 +110,17 @@ class EntryPoints:
             if not queue:
                 queue.extend(self._left_over(reach, explored, seen))
 
-    def _violations(self, graph: Graph, reach: Reachability) -> list[ViolationReport]:
+    def _diagnosis(self, graph: Graph, reach: Reachability) -> Diagnosis:
         """The violations of a graph; a method that several subclasses complete is explored once for each.
 
         An object is of one of them: no path leads through the step of one and the step of another.
         """
         subclasses = self._subclasses(graph)
         if len(subclasses) < 2:
-            return violations(graph)
-        graphs = [Lowering(graph.root, self._roles, reach).lower(each) for each in subclasses]
-        return [report for each in graphs for report in violations(each)]
+            return diagnose(graph)
+        each = [diagnose(Lowering(graph.root, self._roles, reach).lower(made)) for made in subclasses]
+        reports = [report for one in each for report in one.reports]
+        return Diagnosis(reports, frozenset().union(*(one.open for one in each)))
 
     def _subclasses(self, graph: Graph) -> list[Class]:
         """The subclasses of a method's own class whose methods it runs, in order."""
@@ -130,13 +134,13 @@ class EntryPoints:
         """What only the next call of a step shows, where nothing in sight says what happens between two calls."""
         known = {(report.violation, report.place) for report in found}
         try:
-            again = violations(Lowering(root, self._roles, reach).lower(again=True))
+            again = diagnose(Lowering(root, self._roles, reach).lower(again=True)).reports
         except (TooLargeError, TooManyStatesError):
             self._not_explored(root, "has too many paths for two calls in a row: the second is not explored")
             return
         for report in again:
             if report.violation.traits.across_steps and (report.violation, report.place) not in known:
-                yield replace(report, certain=False)
+                yield replace(report, assumes="the function is called for each step")
 
     def _once_edited(self) -> Iterator[ViolationReport]:
         """What runs do once somebody edits a switch that a file sets, `USE_AMP = False`, where none comes as it is."""
@@ -149,7 +153,7 @@ class EntryPoints:
             if all(evaluator.truth(each.expr, evaluator.counterpart(each.frame)) is not None for each in conditions):
                 continue  # by what a call passes, say
             try:
-                found = violations(Lowering(root, roles, reach).lower())
+                found = diagnose(Lowering(root, roles, reach).lower()).reports
             except (TooLargeError, TooManyStatesError):
                 self._not_explored(root, "has too many paths once a switch is edited: what runs then is not explored")
                 continue
@@ -160,13 +164,18 @@ class EntryPoints:
                 if new is not None:
                     place, what = report.path[new]
                     path = (*report.path[:new], (place, f"{what}, once a switch is edited"), *report.path[new + 1 :])
-                    yield replace(report, certain=False, path=path)
+                    yield replace(report, assumes="the switch is edited", path=path)
         evaluator.forget()
 
-    def _not_explored(self, root: Function, how: str) -> None:
+    def _not_explored(self, root: Function, how: str, *, whole: bool = False, rule: str = "") -> None:
         place = Location(root, root.node)
         reason = f"{root.symbol or 'the module'} {how}"
-        self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason))
+        self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason, rule=rule, whole=whole))
+
+    def _left_open(self, root: Function, diagnosis: Diagnosis) -> None:
+        for violation in sorted(diagnosis.open):
+            how = "has too many paths: which of them a run takes cannot be told"
+            self._not_explored(root, how, whole=not root.module.file.is_test, rule=violation)
 
     def _left_over(self, reach: Reachability, explored: set[Function], seen: set[Function]) -> list[Function]:
         """Functions with events that no entry point led to: calls that were not followed, cycles, overridden methods.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from verifygate.base.records import record
+from verifygate.protocol import Event
 from verifygate.static.amp.parameter_sets import Overlap
 from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.conditions.predicates import Fact, Predicate
@@ -14,6 +15,9 @@ from verifygate.static.paths.finite_checks import queries_gradients, raises_on_o
 from verifygate.static.paths.parameter_relations import ParameterRelations, parameter_relations
 from verifygate.static.paths.scaler_attribution import scaled_by
 from verifygate.static.values.access_paths import AccessPath
+
+REPLACING = frozenset({Event.ZERO_GRAD, Event.WRITE, Event.ASSIGN})
+"""Of some of an optimizer's parameters, these leave the others as they are."""
 
 
 @record(eq=False)
@@ -59,6 +63,24 @@ class GraphFacts:
             return None if about is Overlap.UNKNOWN else about is not Overlap.NONE
         reached = self.relations.reached.get(number, {}).get(optimizer)
         return False if reached is None else (reached.surely or None)
+
+    def targets(self, number: int, signal: Signal) -> tuple[list[AccessPath], bool]:
+        """The optimizers whose gradients a signal may be about, and whether it is about each of them."""
+        if signal.optimizer:
+            return [signal.optimizer], True
+        about, alive = self.relations.about[number], self.alive[number]
+        known = (Overlap.WITHIN,) if signal.event in REPLACING else (Overlap.WITHIN, Overlap.SOME)
+        if sure := [name for name in alive if about[name] in known]:
+            return sure, True
+        names = [name for name in alive if about[name] is Overlap.UNKNOWN]
+        if len(names) <= 1:
+            return names, True
+        named = {name: len(self.graph.optimizers[name] & signal.names) for name in names}
+        if most := max(named.values(), default=0):  # `model.encoder` is nearer to `model.encoder` than to `model.head`
+            names = [name for name in names if named[name] == most]
+            if len(names) == 1 or len({name.last_name for name in names}) > 1:
+                return names, True  # else two objects of a kind, or one that went by another name while it was made
+        return names, False
 
 
 def graph_facts(graph: Graph) -> GraphFacts:

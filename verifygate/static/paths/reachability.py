@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Set
 from verifygate.static.conditions.predicates import Fact
 from verifygate.static.lowering.event_graph import Graph
 
-Nodes = Set[int]
+Nodes = set[int]
 
 
 def _never(_number: int) -> bool:

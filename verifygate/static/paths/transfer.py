@@ -19,7 +19,7 @@ from verifygate.static.lowering.event_graph import (
     Signal,
 )
 from verifygate.static.paths.condition_liveness import counts
-from verifygate.static.paths.graph_facts import GraphFacts
+from verifygate.static.paths.graph_facts import REPLACING, GraphFacts
 from verifygate.static.paths.parameter_relations import Reached
 from verifygate.static.paths.scaler_attribution import attributed, is_by_other_scaler, served_by
 from verifygate.static.paths.states import PathNode, RegionSpan, State, decided
@@ -36,8 +36,6 @@ from verifygate.static.paths.typestate import (
 from verifygate.static.values.access_paths import AccessPath
 
 _STEPS = frozenset({Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
-_REPLACING = frozenset({Event.ZERO_GRAD, Event.WRITE, Event.ASSIGN})
-"""Of some of an optimizer's parameters, these leave the others as they are."""
 
 
 @record(eq=False)
@@ -148,6 +146,7 @@ class _Transfer:
         served = served_by(signal, self.state.optimizers, facts.scalers, facts.of_several)
         queried = [name for name in served if name in facts.scalers]
         known = queried and not any(name.is_summary for name in queried)  # else other elements may have been stepped
+        known = known and len(optimizers) == len(facts.graph.optimizers)  # nor may those that are explored apart
         ready = all(optimizers[name].state.scaler is ScalerState.READY for name in queried)
         if known and ready and not signal.sets_scale:
             self._meet(Violation.MISPLACED_UPDATE, queried[0])
@@ -158,7 +157,7 @@ class _Transfer:
         optimizer, event = signal.optimizer, signal.event
         if optimizer is None:
             partly = [n for n, each in self.facts.relations.about[self.number].items() if each is Overlap.SOME]
-            changed = dict.fromkeys(partly, Overlap.SOME) if event in _REPLACING else {}
+            changed = dict.fromkeys(partly, Overlap.SOME) if event in REPLACING else {}
         else:
             changed = dict(self.facts.relations.shared[optimizer])
         optimizers = []
@@ -171,24 +170,13 @@ class _Transfer:
 
     def _targets(self, signal: Signal) -> list[AccessPath]:
         """The optimizers whose gradients a signal is about; of several possible ones, only if all of them violate."""
-        if signal.optimizer:
-            return [signal.optimizer]
-        about, alive = self.facts.relations.about[self.number], self.facts.alive[self.number]
-        known = (Overlap.WITHIN,) if signal.event in _REPLACING else (Overlap.WITHIN, Overlap.SOME)
-        if sure := [name for name in alive if about[name] in known]:
-            return sure
-        names = [name for name in alive if about[name] is Overlap.UNKNOWN]
-        if len(names) <= 1:
-            return names
-        named = {name: len(self.facts.graph.optimizers[name] & signal.names) for name in names}
-        if most := max(named.values(), default=0):  # `model.encoder` is nearer to `model.encoder` than to `model.head`
-            names = [name for name in names if named[name] == most]
-            if len(names) == 1 or len({name.last_name for name in names}) > 1:
-                return names  # else two objects of a kind, or one that went by another name while it was made
-        if signal.event in (Event.CLIP, Event.READ):
+        names, sure = self.facts.targets(self.number, signal)
+        if not sure and signal.event in (Event.CLIP, Event.READ):
             optimizers = dict(self.state.optimizers)
-            at_fault = [advance(optimizers[name].state, signal.event)[1] is not None for name in names]
-            return names if at_fault and all(at_fault) else []
+            at_fault = (
+                name in optimizers and advance(optimizers[name].state, signal.event)[1] is not None for name in names
+            )
+            return names if names and all(at_fault) else []
         return names
 
     def _backward(self, backward: Backward) -> State:

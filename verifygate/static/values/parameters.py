@@ -30,6 +30,9 @@ _ANY = frozenset(
     | {"torch.optim.Optimizer", "torch.optim.optimizer.Optimizer"}
 )
 """Classes that promise no more than a model, or an optimizer: which one it is, the calls say."""
+_NO_CLASSES = frozenset({"typing.Any", "typing.Callable", "collections.abc.Callable", "builtins.object"})
+"""Annotations that name no class."""
+_PROTOCOLS = frozenset({"typing.Protocol", "typing_extensions.Protocol"})
 
 
 class Parameters:
@@ -66,6 +69,8 @@ class Parameters:
         if default is not None:
             return self._evaluator.values(default, self._evaluator.module_frame(function.module))
         annotation = next((arg.annotation for arg in function.parameters if arg.arg == name), None)
+        if annotation is not None and self._names_no_class(annotation, frame):
+            annotation = None
         if frame.caller is None and annotation is None:
             return [*self._passed(name, frame), UNKNOWN]
         promised = self._annotated(annotation, frame)
@@ -94,6 +99,18 @@ class Parameters:
                 continue  # that is an object of another class with the same base
             if bound := entered.arguments.get(name):
                 yield bound
+
+    def _names_no_class(self, annotation: ast.expr, frame: Frame) -> bool:
+        """Whether an annotation leaves open what is given: `Any`, `object`, a callable, a Protocol of the project's."""
+        if isinstance(annotation, ast.Subscript):
+            annotation = annotation.value
+        if not isinstance(annotation, ast.Name | ast.Attribute):
+            return False
+        return all(
+            (isinstance(value, ExternalName) and value.name in _NO_CLASSES)
+            or (isinstance(value, ClassValue) and bool(self._evaluator.outside_bases(value.made) & _PROTOCOLS))
+            for value in self._evaluator.values(annotation, frame)
+        )
 
     def _annotated(self, annotation: ast.expr | None, frame: Frame) -> Sequence[Value]:
         """What an annotation promises; `X | None` and `Optional[X]` promise X or None."""

@@ -16,7 +16,7 @@ class Manager:
             names = step_optimizers
         yield
         for name in names:
-            self._optimizers[name].step()  # expect: AMP207
+            self._optimizers[name].step()  # expect: AMP207 likely
 
 
 class Trainer:

@@ -123,6 +123,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             f"this region stays open over several steps of `{_named(report)}`:"
             " every forward in it uses the weights of the first",
             certain=report.certain,
+            assumes=report.assumes,
             steps=report.path,
             places=tuple(place for place, _ in further_places(report, analysis)),
         )

@@ -120,7 +120,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
             report.place.function, analysis
         ):
             message = f"`{statement_text(report.place)}` reads gradients that are still multiplied by the loss scale"
-            yield Match(report.place, message, certain=report.certain, steps=report.path)
+            yield Match(report.place, message, certain=report.certain, steps=report.path, assumes=report.assumes)
     for call in analysis.scaler_calls:
         if call.method == "scale":
             late = list(_divided_late(call, analysis))

@@ -105,7 +105,8 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for report in analysis.violations(RULE.code):
         text = statement_text(report.place)
         only_timed = re.search(_TIMES, report.place.function.name) is not None
-        yield Match(report.place, _message(report, text), certain=report.certain and not only_timed, steps=report.path)
+        assumes = report.assumes or ("what it trains is kept" if only_timed else "")
+        yield Match(report.place, _message(report, text), certain=not assumes, steps=report.path, assumes=assumes)
     for function in analysis.functions if any(m.mentions(b".accumulate(") for m in analysis.modules) else ():
         for block in function.withs:
             for item in block.items:

@@ -95,7 +95,9 @@ def check(analysis: Analysis) -> Iterator[Match]:
     """The violations of the table that bear this code, each worded after what the check does."""
     for report in analysis.violations(RULE.code):
         text = statement_text(report.place)
-        yield Match(report.place, _message(report, text), certain=report.certain, steps=report.path)
+        yield Match(
+            report.place, _message(report, text), certain=report.certain, steps=report.path, assumes=report.assumes
+        )
 
 
 def _message(report: ViolationReport, text: str) -> str:

@@ -106,7 +106,14 @@ def _mixed(analysis: Analysis) -> Iterator[Match]:
         text = statement_text(report.place)
         message = f"`{text}` divides by the scale of another scaler than the one that scaled the loss"
         certain = report.certain and call.is_certain and (call.scaler.origin is None or call.is_built)
-        yield Match(report.place, message, certain=certain, steps=report.path, remedy=_ONE_SCALER)
+        yield Match(
+            report.place,
+            message,
+            certain=certain,
+            steps=report.path,
+            remedy=_ONE_SCALER,
+            assumes=report.assumes or "the two scalers are two objects",
+        )
 
 
 def _scales_elsewhere(divides: ScalerCall, functions: set[Function], analysis: Analysis) -> bool:

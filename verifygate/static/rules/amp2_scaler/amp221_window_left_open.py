@@ -100,7 +100,7 @@ def check(analysis: Analysis) -> Iterator[Match]:
             reason = f"`{statement_text(flush)}` may step with what `{statement_text(report.place)}` leaves over"
             analysis.gave_up(flush, reason, RULE.code)
             continue
-        yield Match(report.place, _message(report), certain=False, steps=report.path)
+        yield Match(report.place, _message(report), certain=False, steps=report.path, assumes=report.assumes)
 
 
 def _message(report: ViolationReport) -> str:

@@ -76,6 +76,7 @@ from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import bound_targets
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
+from verifygate.static.values.domain import UNKNOWN, ExternalResult
 
 RULE = Rule(
     code="AMP301",
@@ -128,7 +129,30 @@ def check(analysis: Analysis) -> Iterable[Match]:
 def _is_certain(scaler: ScalerAllocation, turn: _Turn, analysis: Analysis) -> bool:
     if (turn.calls and _trains_whole(scaler, analysis)) or _turns_once_unless_told(turn):
         return False
+    if _may_begin_anew(turn, analysis):
+        return False
     return not any(_is_switched_off(place, analysis) for place in (scaler.place, *turn.calls))
+
+
+def _may_begin_anew(turn: _Turn, analysis: Analysis) -> bool:
+    """Whether a call that is not followed may make an optimizer in the loop, for its scaler to be as new as."""
+    frame = analysis.evaluator.root_frame(turn.function)
+    nodes = tuple(node for part in turn.loop.body for node in walk(part))
+    made = [
+        binding.expr
+        for target, binding in bound_targets(nodes)
+        if isinstance(binding.expr, ast.Call) and analysis.roles.is_optimizer(target, frame)
+    ]
+    led_by = {place.node for place in turn.calls}
+    for call in nodes:
+        if call in led_by and isinstance(call, ast.Call):
+            given = (*call.args, *(word.value for word in call.keywords))
+            made += [each for each in given if isinstance(each, ast.Call)]
+    values = (value for each in made for value in analysis.evaluator.values(each, frame))
+    return any(
+        value is UNKNOWN or (isinstance(value, ExternalResult) and not value.name.startswith(("torch.", "builtins.")))
+        for value in values
+    )
 
 
 def _is_switched_off(place: Location, analysis: Analysis) -> bool:

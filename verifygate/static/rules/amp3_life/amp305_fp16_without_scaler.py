@@ -90,7 +90,9 @@ from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.import_graph import Files
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import ClassValue
 
 RULE = Rule(
@@ -306,11 +308,26 @@ def _backward(region: WrittenRegion, analysis: Analysis) -> tuple[ast.Call, bool
     calls = [node for node in region.function.calls if last_name(node.func) == "backward"]
     if not calls or _without_gradients(region, analysis):
         return None  # a name that both regions bind is no sign then that the backward is of this one
-    for node in calls:
-        if identifiers(node.func) & region.binds:
-            return node, True
     worked_out, sure = worked_out_from(region.binds, region.function, analysis)
-    return next(((node, sure) for node in calls if identifiers(node.func) & worked_out), None)
+    for node in calls:
+        if identifiers(node.func) & region.binds and not _is_bound_anew(node, region, worked_out):
+            return node, True
+    others = worked_out - region.binds
+    return next(((node, sure) for node in calls if identifiers(node.func) & others), None)
+
+
+def _is_bound_anew(backward: ast.Call, region: WrittenRegion, worked_out: Collection[str]) -> bool:
+    """Whether the name that a backward is called on means something else by then than what the region computed."""
+    names = [node for node in walk(backward.func) if isinstance(node, ast.Name) and node.id in region.binds]
+    inside = set(region.nodes)
+    for name in names:
+        last = reaching(name.id, name, region.function)
+        if last is None or any(
+            each.node in inside or each.kind != "value" or each.expr is None or identifiers(each.expr) & {*worked_out}
+            for each in last
+        ):
+            return False
+    return bool(names)
 
 
 def _without_gradients(region: WrittenRegion, analysis: Analysis) -> bool:
