@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from verifygate.base.counts import counted
 from verifygate.execution.collected_tests import PytestConfig, is_test
@@ -146,6 +146,20 @@ def taken_tests(suite: Suite, record: Record, since: str) -> Iterator[Missing]:
             elif here is not None and 0 < (count := cases[f"{here.path}::{test.name}"]) < test.cases:
                 why = f"runs in {counted(count, 'case')}, and {test.cases} were written at {since[:12]}"
                 yield Missing(here.path, after.line, test.name, why, path)
+
+
+def computed_cases(suite: Suite, since: str) -> tuple[str, ...]:
+    """Files with tests that are parametrised over what is worked out, where the change may alter it: something below
+    the top folder of the tests, or a module that they import."""
+    changed = git.changed(suite.root, since)
+    tops = {path.partition("/")[0] for path in changed if "/" in path}
+    modules = {PurePosixPath(path).stem for path in changed if path.endswith(".py")}
+    return tuple(
+        path
+        for path, file in sorted(suite.files.items())
+        if any(test.cases == 0 and not test.emptied for test in file.tests)
+        and (path.partition("/")[0] in tops or any(modules & set(name.split(".")) for name in file.imports))
+    )
 
 
 def _not_passed_over(file: SourceTests, record: Record) -> Iterator[SourceTest]:
