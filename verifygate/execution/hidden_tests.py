@@ -255,7 +255,9 @@ def _skipped_as_a_whole(file: SourceTests, told: NotCollected) -> Missing:
     """The tests of a module, or of a folder, that ended its own import with a skip."""
     line = next((line for path, line in told.trace if path.endswith(file.path)), file.tests[0].line)
     absent = re.match(r"could not import '([^']+)'", told.message)
-    reason = f"needs {absent[1]}" if absent else told.message or "no reason given"
+    reason = (
+        f"needs {absent[1]}" if absent else told.message.removeprefix("unittest.case.SkipTest: ") or "no reason given"
+    )
     why = f"{len(file.tests)} in the source, none collected: the module is skipped: {reason}"
     return Missing(file.path, line, "", why, file.path)
 

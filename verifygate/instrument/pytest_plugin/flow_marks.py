@@ -160,9 +160,9 @@ class _Marker:
         if isinstance(node, WITHS):
             return self._with(node, before)
         if isinstance(node, TRIES):
-            return self._try(node, before)
+            return self._try(node, before)  # type: ignore[arg-type] # `try` with `except*` among them
         out = set(before)
-        for case in node.cases:  # type: ignore[attr-defined] # a match: none of its cases may hold
+        for case in node.cases if isinstance(node, MATCHES) else ():  # none of them may hold
             case.body, one = self._begun(case.body, before)
             out |= one
         return out
@@ -206,7 +206,7 @@ class _Marker:
             inside = set(range(first, len(self._points)))
             leaving = {each for each in inside if self._points[each].leaves}
             if isinstance(node, ast.Try):
-                inner = [ast.copy_location(ast.Try(node.body, node.handlers, node.orelse, []), node)]
+                inner: list[ast.stmt] = [ast.copy_location(ast.Try(node.body, node.handlers, node.orelse, []), node)]
                 node.body, raised = self._raising(node, inner if node.handlers else node.body, first)
                 node.handlers, node.orelse = [], []
                 inside = {*out, raised, *leaving}

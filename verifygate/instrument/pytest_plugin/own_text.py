@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from _pytest.assertion import rewrite
@@ -135,7 +134,7 @@ class Texts:
             raise asserts.REAL("a test made to fail")
         return number
 
-    def passed(self, number: int, last: int) -> int:
+    def passed(self, number: int, last: object) -> int:
         point = self._marks.points[number]
         if last not in point.before:
             written = self._written[point.function]
@@ -144,7 +143,7 @@ class Texts:
             self.altered.append((written.path, written.name, why))
         return number
 
-    def end(self, number: int, last: int) -> int:
+    def end(self, number: int, last: object) -> int:
         self.passed(number, last)
         self._written[self._marks.points[number].function].ended += 1
         return number
@@ -268,11 +267,11 @@ def start(number: int) -> int:
     return texts.start(number, sys._getframe(1)) if texts is not None else number
 
 
-def passed(number: int, last: Any) -> int:
+def passed(number: int, last: object) -> int:
     """Control came to this mark, and was at `last` before."""
     return texts.passed(number, last) if texts is not None else number
 
 
-def end(number: int, last: Any) -> int:
+def end(number: int, last: object) -> int:
     """A marked function is left, and by no exception."""
     return texts.end(number, last) if texts is not None else number
