@@ -155,7 +155,8 @@ VANISHED: dict[str, tuple[dict[str, str], str]] = {
 @pytest.mark.parametrize("way", VANISHED)
 def test_what_a_change_keeps_from_being_collected_blocks(tested: Any, way: str) -> None:
     tested.git("checkout", "-q", "main")
-    tested.commit(test_more__py="def test_more():\n    assert 1\n", train__py="import torch\n\nSTEP = 1\n")
+    tested.write("tests/test_more.py", "def test_more():\n    assert 1\n")
+    tested.commit()
     tested.git("checkout", "-qB", "change")
     files, said = VANISHED[way]
     for path, text in {"train.py": "import torch\n\nSTEP = 3\n", **files}.items():

@@ -260,6 +260,15 @@ def test_expects_a_failure():
     assert 0
 
 
+def patched_only_where_there_is_a_device(function):
+    return lambda: None
+
+
+@patched_only_where_there_is_a_device
+def test_needs_a_device():
+    assert 0
+
+
 counts = []
 
 
@@ -387,4 +396,4 @@ def test_honest_tests_are_not_suspected(tmp_path: Path) -> None:
     for name in ("tests-ran", "tests-pass"):
         assert check(result, name).status is Status.PASS, check(result, name).actual
     assert not check(result).required
-    assert "18 passed, 3 skipped, 2 xfailed" in check(result, "tests-ran").actual
+    assert "19 passed, 3 skipped, 2 xfailed" in check(result, "tests-ran").actual

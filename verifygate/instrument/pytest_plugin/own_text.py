@@ -52,8 +52,8 @@ class Texts:
     """The functions of all files that pytest rewrote, and what was seen of them."""
 
     def __init__(self, harmless: Sequence[str]) -> None:
-        self._harmless = tuple(harmless)
-        """Beginnings of decorators that let every failure pass."""
+        self._harmless = tuple(each if each.endswith(".") else f"{each}{sign}" for each in harmless for sign in "(.")
+        """Beginnings of decorators that let every failure pass: those names, called or not, and what is in them."""
         self._marks = Marks()
         self._written: list[Written] = []
         self._of_test: dict[tuple[str, str], list[Written]] = {}
@@ -105,7 +105,7 @@ class Texts:
         self, owner: ast.AST, above: str, wanted: _Wanted, *, plain: bool
     ) -> Iterator[tuple[Function, str, bool]]:
         """Tests and what they call to assert, and whether a failure in them comes out to who calls them by name."""
-        bound = [name for each in ast.iter_child_nodes(owner) for name in _bound(each)]
+        bound = list(_bound_in(owner))
         for node in ast.iter_child_nodes(owner):
             if isinstance(node, Function):
                 if wanted(node):
@@ -119,7 +119,7 @@ class Texts:
                 yield from self._functions(node, above, wanted, plain=False)
 
     def _are_harmless(self, decorators: Sequence[ast.expr]) -> bool:
-        return all(ast.unparse(each).startswith(self._harmless) for each in decorators)
+        return all(f"{ast.unparse(each)}(".startswith(self._harmless) for each in decorators)
 
     # --- what marked code calls
 
@@ -236,6 +236,11 @@ def _asserts(node: ast.AST) -> bool:
     """Whether a function asserts by itself, and not only in a function within."""
     children = [child for child in ast.iter_child_nodes(node) if not isinstance(child, SCOPES)]
     return any(isinstance(child, ast.Assert) or _asserts(child) for child in children)
+
+
+def _bound_in(owner: ast.AST) -> Iterator[str]:
+    for each in ast.iter_child_nodes(owner):
+        yield from _bound(each)
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
