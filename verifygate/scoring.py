@@ -128,12 +128,13 @@ class _Ranked:
 _RANK = {
     "contradiction": 0,
     "finding": 1,
-    "check-failed": 2,
-    "stage-errored": 3,
-    "waiver-expired": 4,
-    "check-partial": 5,
+    "own-suppression": 2,
+    "check-failed": 3,
+    "stage-errored": 4,
+    "waiver-expired": 5,
+    "check-partial": 6,
 }
-_LAST = 6
+_LAST = 7
 
 
 def _in_order(found: Iterable[_Ranked]) -> tuple[Reason, ...]:

@@ -46,6 +46,10 @@ def faulty(repository: Any) -> str:
     return str((repository.folder / "old.py").read_text(encoding="utf-8"))
 
 
+def silenced(repository: Any) -> str:
+    return faulty(repository).replace("1.0)", "1.0)  # verifygate: ignore[AMP201] the scale is one")
+
+
 @history("renames the file of an old fault, and edits it")
 def _(repository: Any) -> Options:
     branch(repository)
@@ -132,7 +136,29 @@ def _(repository: Any) -> Options:
 @history("brings a fault, and a comment that suppresses it")
 def _(repository: Any) -> Options:
     branch(repository)
-    repository.commit(new__py=faulty(repository).replace("1.0)", "1.0)  # verifygate: ignore[AMP201] the scale is one"))
+    repository.commit(new__py=silenced(repository))
+    return STATIC
+
+
+@history("brings a fault, and a comment that suppresses it; the policy of `main` allows that")
+def _(repository: Any) -> Options:
+    branch(repository, verifygate__toml="[verdict]\nallow_new_suppressions = true\n")
+    repository.commit(new__py=silenced(repository))
+    return STATIC
+
+
+@history("suppresses the old fault")
+def _(repository: Any) -> Options:
+    branch(repository)
+    repository.commit(old__py=silenced(repository))
+    return STATIC
+
+
+@history("moves a function with a suppressed fault to another file")
+def _(repository: Any) -> Options:
+    branch(repository, quiet__py=silenced(repository), other__py="ONE = 1\n")
+    repository.git("rm", "-q", "quiet.py")
+    repository.commit(other__py="ONE = 1\n\n\n" + silenced(repository) + "\n\ndef more():\n    return ONE\n")
     return STATIC
 
 

@@ -119,6 +119,104 @@ def test_a_change_that_takes_all_tests_away_blocks(repository: Any, capsys: pyte
     assert "the change took all tests away: 1 file, the first test_it.py" in capsys.readouterr().out
 
 
+MODULE_SKIP = "import pytest\n\npytest.skip('under repair', allow_module_level=True)\n\n\n"
+VANISHED: dict[str, tuple[dict[str, str], str]] = {
+    "a module that skips itself": ({"tests/test_train.py": MODULE_SKIP + TESTS}, "the module is skipped: under repair"),
+    "unittest's own skip": (
+        {"tests/test_train.py": "import unittest\n\nraise unittest.SkipTest('later')\n\n\n" + TESTS},
+        "the module is skipped: later",
+    ),
+    "an import of what is not there": (
+        {"tests/test_train.py": "import pytest\n\npytest.importorskip('no_such_package')\n\n\n" + TESTS},
+        "the module is skipped: needs no_such_package",
+    ),
+    "a package that skips itself": ({"tests/__init__.py": MODULE_SKIP}, "the module is skipped: under repair"),
+    "a hook": (
+        {
+            "conftest.py": "import os\n\n\ndef pytest_ignore_collect(collection_path):\n"
+            "    return True if collection_path.name == 'test_train.py' and 'A' not in os.environ else None\n"
+        },
+        "pytest_ignore_collect in conftest.py; it ran at",
+    ),
+    "names taken out at the end": (
+        {"tests/test_train.py": TESTS + "\n\nglobals().pop('test_step')\n"},
+        "tests/test_train.py::test_step (not collected; nothing in the source says why; it ran at",
+    ),
+    "a deletion at the end": ({"tests/test_train.py": TESTS + "\n\ndel test_step\n"}, "`test_step` is deleted"),
+    "a condition around them": (
+        {"tests/test_train.py": "import train\n\nif False:\n    " + TESTS.replace("\n", "\n    ").rstrip() + "\n"},
+        "tests/test_train.py::test_step (was there at",
+    ),
+}
+"""Way -> what a change writes beside a source that is broken, and what is said of it."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", VANISHED)
+def test_what_a_change_keeps_from_being_collected_blocks(tested: Any, way: str) -> None:
+    tested.git("checkout", "-q", "main")
+    tested.write("tests/test_more.py", "def test_more():\n    assert 1\n")
+    tested.commit()
+    tested.git("checkout", "-qB", "change")
+    files, said = VANISHED[way]
+    for path, text in {"train.py": "import torch\n\nSTEP = 3\n", **files}.items():
+        tested.write(path, text)
+    tested.commit()
+
+    assert main(RUN) == 1
+    assert said in collected(tested)["actual"]
+    assert collected(tested)["required"]
+
+
+@pytest.mark.slow
+def test_a_module_that_skipped_itself_before_does_not_block(tested: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Here and at the base it lacks the same package; what does not run is on the first screen."""
+    tested.git("checkout", "-q", "main")
+    tested.write("tests/test_b.py", "import pytest\n\npytest.importorskip('no_such_package')\n\n\n" + TESTS)
+    tested.commit()
+    tested.git("checkout", "-qB", "change")
+    tested.commit(train__py="import torch\n\nSTEP = 1  # a note\n")
+
+    assert main(RUN) == 0
+    told = "tests/test_b.py (2 in the source, none collected: the module is skipped: needs no_such_package)"
+    assert told in capsys.readouterr().out
+    assert not collected(tested)["required"]
+
+
+DATA = """\
+import json
+import pathlib
+
+import pytest
+import train
+
+CASES = json.loads(pathlib.Path(__file__).with_name("cases.json").read_text())
+
+
+@pytest.mark.parametrize("number", CASES)
+def test_times(number):
+    assert train.STEP * number < 3
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [2, 1])
+def test_cases_that_are_read_from_data_are_asked_for_as_well(tested: Any, step: int) -> None:
+    """The case that fails is taken out of the data; where it would pass, it was only taken out."""
+    tested.git("checkout", "-q", "main")
+    tested.write("tests/cases.json", "[0, 2]")
+    tested.write("tests/test_data.py", DATA)
+    tested.commit()
+    tested.git("checkout", "-qB", "change")
+    tested.write("tests/cases.json", "[0]")
+    tested.write("tests/test_train.py", TESTS.replace("== 1", "> 0"))
+    tested.commit(train__py=f"import torch\n\nSTEP = {step}\n")
+
+    assert main(RUN) == int(step == 2)
+    assert "tests/test_data.py::test_times (runs in 1 case, and 2 were collected at" in collected(tested)["actual"]
+    assert collected(tested)["required"] is (step == 2)
+
+
 HOOK = """\
 import os
 

@@ -112,8 +112,8 @@ LIES: dict[str, tuple[dict[str, str], str, str]] = {
             "    if b'test_step' in source:\n        Drop().visit(module)\n    own(module, source, path, config)\n\n\n"
             "rewrite.rewrite_asserts = rewrite_asserts\n",
         },
-        "tests-ran",
-        "the asserts of 1 test were taken out before they ran: tests/test_a.py::test_step",
+        "tests-pass",
+        "1 did not pass: tests/test_a.py::test_step",
     ),
     "failures_are_skips": (
         {"conftest.py": "import builtins\n\nimport pytest\n\nbuiltins.AssertionError = pytest.skip.Exception\n"},
@@ -127,7 +127,7 @@ LIES: dict[str, tuple[dict[str, str], str, str]] = {
             "tests/test_a.py": "import pytest\n\n\ndef test_step():\n    assert 1 == pytest.approx(2)\n",
         },
         "tests-ran",
-        "every folder: `pytest.approx` takes 0 and 1 for the same",
+        "every folder: `pytest.approx` lets pass what it is to fail",
     ),
     "an_xfail_that_nobody_marked": (
         {

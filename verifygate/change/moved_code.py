@@ -53,6 +53,12 @@ def stood_elsewhere(
     return moved
 
 
+def code_around(sources: Sources, path: str, line: int) -> str:
+    """A digest of the innermost function around a line, or of the file; it stays where that is moved or renamed."""
+    around = [each for each in _functions(sources, path) if each.first <= line <= each.last]
+    return around[-1].digest if around else ""
+
+
 def _locations(findings: Iterable[Finding]) -> Iterator[tuple[str, Place]]:
     """Every location that has a fingerprint of its own, with its rule."""
     for finding in findings:

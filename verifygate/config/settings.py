@@ -216,6 +216,9 @@ class VerdictSettings(Model):
     baseline: str = ""
     """Path of a baseline file, relative to the configuration: findings in it are counted and do not block.
     `verifygate baseline write` makes it."""
+    allow_new_suppressions: bool = False
+    """Whether a comment of a change that suppresses the change's own certain finding, of a severity that blocks, holds
+    at once. By default it blocks until it stands at the commit that the change is compared with."""
     advisory_until: dt.date | None = None
     """Last day on which a BLOCK is printed and ends with exit code 0, for example `2026-12-31`; from the day after, it
     ends with 1."""
@@ -328,6 +331,7 @@ def _policy(settings: FileSettings) -> dict[str, str]:
         "verdict.weights": ", ".join(f"{name} {verdict.weights.get(name, 0)}" for name in STAGES),
         "verdict.baseline": verdict.baseline or "no file",
         "verdict.advisory_until": str(verdict.advisory_until or "no day"),
+        "verdict.allow_new_suppressions": _on(verdict.allow_new_suppressions),
         "static.select": ", ".join(static.select) or "all rules",
         "static.ignore": ", ".join(static.ignore) or "no rule",
         "static.per_file_ignores": "; ".join(

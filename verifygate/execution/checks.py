@@ -156,7 +156,8 @@ def none_skipped(account: Account) -> Check:
     parts += [f"{len(without_cuda)} of the skipped for want of CUDA"] if without_cuda else []
     parts += [f"{len(deselected)} deselected"] if deselected else []
     status = Status.PARTIAL if parts else Status.PASS if account.executed else Status.NOT_MEASURED
-    newly = [one for one in aside if one.test.before not in (None, "absent", *_PUT_ASIDE)]
+    ran = [one for one in aside if one.test.before not in (None, "absent", *_PUT_ASIDE)]
+    newly = [one for one in ran if "::" in one.test.id]  # of whole files `tests-collected` tells, test by test
     unknown = bool(account.base_problem) and bool(aside)
     if newly:
         parts.append(f"{len(newly)} newly so since {account.base}: {names(newly)}")

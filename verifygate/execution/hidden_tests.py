@@ -8,6 +8,7 @@ or where nothing shows why: that is listed, and does not block.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -16,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from verifygate.execution.collected_tests import DEFAULTS, PytestConfig, is_test
 from verifygate.execution.outcomes import Judged
-from verifygate.execution.stream import Record
+from verifygate.execution.stream import NotCollected, Record
 from verifygate.execution.tests_in_source import SourceTest, SourceTests, read_tests
 from verifygate.sources.discovery import walk
 
@@ -92,9 +93,13 @@ class Suite:
         gone = {each.partition("[")[0] for each in record.deselected} - here
         elsewhere = {each.rpartition("::")[2] for each in here}
         lost = tuple(each.id.rstrip("/") for each in record.not_collected)
+        skipped = [each for each in record.not_collected if each.outcome == "skipped"]
         found: list[Missing] = []
         for path, file in sorted(self.files.items()):
             if _is_below(path, lost):
+                found += [
+                    _skipped_as_a_whole(file, each) for each in skipped if _is_below(path, (each.id.rstrip("/"),))
+                ]
                 continue
             absent = [test for test in file.tests if f"{path}::{test.name}" not in here]
             absent = [test for test in absent if not self._is_inherited(test, elsewhere)]
@@ -244,6 +249,17 @@ class Suite:
             return ast.parse(file.read_bytes()) if file.is_file() else None
         except (OSError, SyntaxError, ValueError, RecursionError):
             return None
+
+
+def _skipped_as_a_whole(file: SourceTests, told: NotCollected) -> Missing:
+    """The tests of a module, or of a folder, that ended its own import with a skip."""
+    line = next((line for path, line in told.trace if path.endswith(file.path)), file.tests[0].line)
+    absent = re.match(r"could not import '([^']+)'", told.message)
+    reason = (
+        f"needs {absent[1]}" if absent else told.message.removeprefix("unittest.case.SkipTest: ") or "no reason given"
+    )
+    why = f"{len(file.tests)} in the source, none collected: the module is skipped: {reason}"
+    return Missing(file.path, line, "", why, file.path)
 
 
 _NO_PROGRAM = ("conftest.py", "__init__.py")

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from verifygate.base.counts import counted
 from verifygate.execution.collected_tests import PytestConfig, is_test
@@ -132,8 +132,8 @@ def taken_tests(suite: Suite, record: Record, since: str) -> Iterator[Missing]:
             continue
         before = read_tests(path, data)
         here = now.get(renamed.get(path, path))
-        if before is None or (here is None and (suite.root / renamed.get(path, path)).exists()):
-            continue  # it is there, and cannot be read, or holds no test any more by another way that is told
+        if before is None or (here is None and not _is_emptied(suite.root / renamed.get(path, path))):
+            continue  # it cannot be read, or its tests are kept from the run by a way that is told elsewhere
         present = {test.name: test for test in here.tests} if here is not None else {}
         for test in before.tests:
             if (after := present.get(test.name)) is None:
@@ -146,6 +146,29 @@ def taken_tests(suite: Suite, record: Record, since: str) -> Iterator[Missing]:
             elif here is not None and 0 < (count := cases[f"{here.path}::{test.name}"]) < test.cases:
                 why = f"runs in {counted(count, 'case')}, and {test.cases} were written at {since[:12]}"
                 yield Missing(here.path, after.line, test.name, why, path)
+
+
+def _is_emptied(file: Path) -> bool:
+    """Whether a file is gone, or is there and defines no test any more, but perhaps under a condition."""
+    try:
+        read = read_tests(file.name, file.read_bytes()) if file.exists() else None
+    except OSError:
+        return False
+    return not file.exists() or (read is not None and not read.tests)
+
+
+def computed_cases(suite: Suite, since: str) -> tuple[str, ...]:
+    """Files with tests that are parametrised over what is worked out, where the change may alter it: something below
+    the top folder of the tests, or a module that they import."""
+    changed = git.changed(suite.root, since)
+    tops = {path.partition("/")[0] for path in changed if "/" in path}
+    modules = {PurePosixPath(path).stem for path in changed if path.endswith(".py")}
+    return tuple(
+        path
+        for path, file in sorted(suite.files.items())
+        if any(test.cases == 0 and not test.emptied for test in file.tests)
+        and (path.partition("/")[0] in tops or any(modules & set(name.split(".")) for name in file.imports))
+    )
 
 
 def _not_passed_over(file: SourceTests, record: Record) -> Iterator[SourceTest]:

@@ -90,7 +90,7 @@ class Account:
     @property
     def doubtful(self) -> bool:
         """Whether something in the run bends what is reported, so that a pass proves nothing."""
-        return bool(self.record.forged or self.record.unharmed or self.record.blunted)
+        return bool(self.record.forged or self.record.unharmed or self.record.blunted or self.record.altered)
 
     @property
     def complaint(self) -> str:
@@ -283,6 +283,10 @@ def _contradicts(account: Account, junit: str) -> Problem | None:
         shown = ", ".join(account.scrubber.identity(test) for test in record.blunted[:3])
         text = f"the asserts of {counted(len(record.blunted), 'test')} were taken out before they ran: {shown}"
         return Problem(text, "find what loads the tests in place of pytest: an import hook, a rewriter of asserts")
+    if record.altered:
+        found = dict.fromkeys(f"{account.scrubber.path(path)}::{name} ({why})" for path, name, why in record.altered)
+        text = f"what ran of {counted(len(found), 'test')} is not its text: {', '.join(list(found)[:3])}"
+        return Problem(text, "find what steers the tests: a trace function, or code put in the place of theirs")
     if thread := next((each for each in record.warnings if _is_assert_in_thread(each)), None):
         place = f"{account.scrubber.path(thread.path)}:{thread.line}"
         return Problem(f"an assert failed in a thread, and no test failed with it ({place})", "join it in the test")

@@ -13,6 +13,7 @@ from typing import Any
 from verifygate.config.settings import ExecutionSettings
 from verifygate.execution.instruments import PACKAGE, assemble, read_all_told
 from verifygate.execution.stream import Record, read_stacks, read_stream
+from verifygate.execution.tests_in_source import PASSING_DECORATORS
 from verifygate.process.subject import UNLIMITED, Completed, Limits, Subject
 
 PLUGIN = f"{PACKAGE}.pytest_plugin.stream"
@@ -84,6 +85,7 @@ def run_pytest(
         "test_seconds": test_seconds,
         "only": list(only),
         "apart": str(apart) if apart is not None else "",
+        "harmless": PASSING_DECORATORS,
     }
     env = {"TMPDIR": str(temporary)}
     private = ["-p", PLUGIN, "-o", f"cache_dir={folder / 'cache'}", "-o", "faulthandler_timeout=0"]

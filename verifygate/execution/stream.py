@@ -94,6 +94,8 @@ class Record:
     """Why coverage failed; empty where it was saved; None where the run never came to that."""
     unharmed: list[str] = field(default_factory=list)
     """Folders in which a test that was made to fail was not reported as failed."""
+    altered: list[tuple[str, str, str]] = field(default_factory=list)
+    """Path and name of functions of tests whose text is not what ran, and how that showed."""
     blunted: tuple[str, ...] = ()
     """Tests whose text has an assert that the loaded code does not have."""
     last_start: float = 0.0
@@ -189,6 +191,8 @@ def _take(record: Record, event: dict[str, Any]) -> None:
             record.internal_error = str(event["message"])
         case "canary":
             record.unharmed.append(str(event["folder"]))
+        case "altered":
+            record.altered.append((str(event["path"]), str(event["name"]), str(event["why"])))
         case "blunted":
             record.blunted = tuple(str(test) for test in event["ids"])
         case "coverage":

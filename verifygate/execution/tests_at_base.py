@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,11 +21,11 @@ from verifygate.execution.copies import copy_project
 from verifygate.execution.emulated import ID as EMULATED
 from verifygate.execution.emulated import INSTRUMENT as EMULATE
 from verifygate.execution.emulated import UNDER_EMULATION
-from verifygate.execution.hidden_tests import Missing
-from verifygate.execution.kept_tests import taken_tests
+from verifygate.execution.hidden_tests import TEST_FOLDERS, Missing
+from verifygate.execution.kept_tests import computed_cases, taken_tests
 from verifygate.execution.outcomes import Judged
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.session import limits_of, run_pytest
+from verifygate.execution.session import Session, limits_of, run_pytest
 from verifygate.execution.steps import Watched, account_of
 from verifygate.model import Check, Status
 from verifygate.sources import git
@@ -105,6 +106,8 @@ def with_taken(watched: Watched) -> Watched:
     """
     since = watched.context.since
     taken = tuple(taken_tests(watched.suite, watched.account.record, since)) if since else ()
+    if since and (files := computed_cases(watched.suite, since)):
+        taken += tuple(_fewer_cases(watched, files, {each.id for each in taken}))
     watched = replace(watched, taken=taken)
     tests = tuple(each.id for each in taken if each.line and not each.hidden)
     if not tests:
@@ -119,6 +122,26 @@ def with_taken(watched: Watched) -> Watched:
     failed = {case.partition("[")[0] for case in failed if case in then and then[case].outcome == "passed"}
     refuted = {test for test in tests if there.old_name(test) in failed}
     return replace(watched, taken=tuple(_refuted(each) if each.id in refuted else each for each in taken))
+
+
+def _fewer_cases(watched: Watched, files: Sequence[str], known: Container[str]) -> Iterator[Missing]:
+    """Tests that are parametrised over what is worked out, and have fewer cases than at the commit."""
+    since = watched.context.since
+    watched.context.progress(
+        f"{counted(len(files), 'file')} of tests with cases that are worked out: as at {since[:12]}?"
+    )
+    try:
+        with _at_base(watched) as there:
+            before = there.counted_cases(files)
+    except (UsageError, UnknownError, OSError):
+        return
+    now = Counter(each.partition("[")[0] for each in watched.account.record.items or ())
+    for path in files:
+        for test in watched.suite.files[path].tests:
+            name = f"{path}::{test.name}"
+            if name not in known and 0 < now[name] < (count := before[there.old_name(name)]):
+                why = f"runs in {counted(now[name], 'case')}, and {count} were collected at {since[:12]}"
+                yield Missing(path, test.line, test.name, why, path)
 
 
 def _refuted(weaker: Missing) -> Missing:
@@ -204,26 +227,13 @@ class _There:
         self, tests: Sequence[str], name: str, tree: Path | None = None, *, emulated: bool = False
     ) -> dict[str, Then]:
         """What became of each case of tests, by the ids that they had then; in another tree, where one is given."""
-        context, tree = self.watched.context, tree or self.tree
+        tree = tree or self.tree
         old = [self.old_name(test) for test in tests]
         there = [path for path in dict.fromkeys(each.partition("::")[0] for each in old) if (tree / path).is_file()]
         if not there:
             return {}
-        folder, settings = self.watched.folder / name, context.settings.execution
-        folder.mkdir()
-        session = run_pytest(
-            replace(context.subject, root=tree),
-            (*read_config(self.tree).kept, "--continue-on-collection-errors", *there),
-            folder=folder,
-            seconds=settings.seconds,
-            test_seconds=settings.test_seconds,
-            limits=limits_of(settings),
-            only=tuple(old),
-            instruments=[(EMULATE, {"capability": settings.capability})] if emulated else [],
-            python_path=self._module_path(tree),
-            apart=context.subject.root.resolve() if tree == self.tree else None,
-        )
-        account, ran = account_of(session, Scrubber(tree, folder))
+        session = self._session(there, name, tree, only=tuple(old), emulated=emulated)
+        account, ran = account_of(session, Scrubber(tree, self.watched.folder / name))
         if account.record.strangers:
             loaded = self.watched.scrubber.path(account.record.strangers[0])
             raise UnknownError(f"the tests there import {loaded} of this tree: the project is installed from it")
@@ -231,13 +241,55 @@ class _There:
             raise UnknownError(f"the run there cannot be believed: {ran.actual}")
         return {one.test.id: Then(one.test.outcome, one.test.reason) for one in account.judged}
 
+    def _session(
+        self,
+        files: Sequence[str],
+        name: str,
+        tree: Path,
+        options: Sequence[str] = (),
+        *,
+        only: Sequence[str] = (),
+        emulated: bool = False,
+    ) -> Session:
+        """pytest on some files of a tree, in a folder of that name."""
+        context, folder = self.watched.context, self.watched.folder / name
+        settings = context.settings.execution
+        folder.mkdir()
+        return run_pytest(
+            replace(context.subject, root=tree),
+            (*read_config(self.tree).kept, "--continue-on-collection-errors", *options, *files),
+            folder=folder,
+            seconds=settings.seconds,
+            test_seconds=settings.test_seconds,
+            limits=limits_of(settings),
+            only=only,
+            instruments=[(EMULATE, {"capability": settings.capability})] if emulated else [],
+            python_path=self._module_path(tree),
+            apart=context.subject.root.resolve() if tree == self.tree else None,
+        )
+
+    def counted_cases(self, files: Sequence[str]) -> Counter[str]:
+        """How many cases each test of some files had, by its id then. Nothing is run. Raises UnknownError."""
+        record = self._session([self.old_name(path) for path in files], "cases", self.tree, ("--collect-only",)).record
+        if record.items is None or record.strangers:
+            raise UnknownError("what was collected there is not known")
+        return Counter(each.partition("[")[0] for each in record.items)
+
     def of_today(self, tests: Sequence[str]) -> Path:
-        """A copy of today's tree with the files of some tests, and every conftest, as they were at the commit."""
+        """A copy of today's tree with the files of some tests, every conftest, and what they may read of their data as
+        they were at the commit: what is no Python below their top folder, anything below one of tests."""
         folder = self.watched.folder / "of-today"
         copy = copy_project(self.watched.context.subject.root, folder, apart=folder)
         for file in copy.rglob("conftest.py"):
             file.unlink()
-        before = {self.tree / self.old_name(test).partition("::")[0] for test in tests}
+        own = [self.old_name(test).partition("::")[0] for test in tests]
+        before = {self.tree / path for path in own}
+        tops = {path.partition("/")[0] for path in own if "/" in path}
+        changed = git.changed(self.watched.context.subject.root, self.watched.context.since)
+        for path in changed:
+            top = path.partition("/")[0]
+            if top in tops and (top in TEST_FOLDERS or not path.endswith(".py")) and (self.tree / path).is_file():
+                before.add(self.tree / path)
         for file in sorted(before.union(self.tree.rglob("conftest.py"))):
             there = copy / file.relative_to(self.tree)
             there.parent.mkdir(parents=True, exist_ok=True)
@@ -282,7 +334,8 @@ def _outcome(test: str, found: Mapping[str, Then]) -> Then:
         return Then("passed")  # asked for without its parameters
     whole = found.get(test.partition("::")[0])
     if whole is None:
-        return Then(ABSENT)
+        below = [then for case, then in found.items() if "::" not in test and case.startswith(f"{test}::")]
+        return next((then for then in below if then.outcome == "passed"), below[0] if below else Then(ABSENT))
     if whole.outcome in ASIDE:
         return whole
     raise UnknownError(f"{test.partition('::')[0]} could not be imported there: {whole.reason}")

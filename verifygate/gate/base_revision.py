@@ -11,12 +11,24 @@ from pathlib import Path, PurePosixPath
 from verifygate.base.lifeline import temporary_folder
 from verifygate.baseline import apart
 from verifygate.change.base_findings import BaseFindings
-from verifygate.config.settings import Settings
-from verifygate.model import Changes, Outcome, StageResult, StaticDetails, Witness
+from verifygate.change.moved_code import code_around
+from verifygate.config.settings import Settings, VerdictSettings
+from verifygate.model import (
+    Changes,
+    Outcome,
+    Reason,
+    SecurityDetails,
+    StageResult,
+    StaticDetails,
+    Suppression,
+    Witness,
+)
 from verifygate.model.precision_contract import altered
 from verifygate.process.subject import Subject
+from verifygate.rule_codes import SecurityRisk
 from verifygate.sources import git
 from verifygate.sources.file import SourceFile
+from verifygate.sources.suppressions import directives
 from verifygate.sources.tree import Sources
 
 
@@ -62,7 +74,7 @@ class BaseRevision:
 
     def seen_by_security(self, settings: Settings, stages: Sequence[StageResult]) -> frozenset[str]:
         """Fingerprints of what the security stage finds at the revision, under the paths of today."""
-        if not any(stage.findings for stage in stages if stage.stage == "security"):
+        if not any(stage.findings or _suppressions(stage) for stage in stages if stage.stage == "security"):
             return frozenset()
         from verifygate.security.examine import examine
         from verifygate.security.tree import AuditedTree
@@ -82,7 +94,9 @@ class BaseRevision:
         """The files of then, where the tests of today import them from."""
         return [SourceFile(self.found.renamed.get(file.path, file.path), file.data) for file in self.found.sources]
 
-    def changes(self, stages: Sequence[StageResult], inherited: Set[str], moved: Mapping[str, str]) -> Changes:
+    def changes(
+        self, stages: Sequence[StageResult], inherited: Set[str], moved: Mapping[str, str], sources: Sources
+    ) -> Changes:
         """What became of the revision's findings; `inherited` are the fingerprints that stood then."""
         now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}.values()
         present = {each for finding in now for each in finding.fingerprints} | set(moved.values())
@@ -96,29 +110,70 @@ class BaseRevision:
             fixed=gone if looked else (),
             cannot_tell=() if looked else gone,
             precision=tuple(line for stage in stages for line in self._precision_changes(stage)),
-            suppressed=tuple(line for stage in stages for line in self._suppressions_added(stage)),
+            suppressed=tuple(
+                f"{each.path}:{each.line}: {each.rule}: {each.reason}"
+                for each in self._suppressions_added(stages, sources)
+            ),
             renamed=tuple(f"{old} -> {new}" for old, new in sorted(self.found.renamed.items())),
         )
 
-    def _suppressions_added(self, stage: StageResult) -> Iterator[str]:
-        """The suppressions in force that did not stand at the revision, each with its place and reason."""
-        if not isinstance(stage.details, StaticDetails):
-            return
-        renamed = self.found.renamed
-        before = Counter(
-            (renamed.get(each.path, each.path), each.rule, each.reason) for each in self.found.analysed.suppressions
+    def silenced_by_change(
+        self, stages: Sequence[StageResult], inherited: Set[str], sources: Sources, policy: VerdictSettings
+    ) -> tuple[Reason, ...]:
+        """Comments of the change that silence what would block, and that is the change's own: they block for now."""
+        if policy.allow_new_suppressions:
+            return ()
+        return tuple(
+            Reason(
+                condition="own-suppression",
+                stage="gate",
+                text=f"this change silences its own finding, {each.rule} ({each.severity}), for the reason "
+                f"`{each.reason}`: {each.finding}",
+                path=each.path,
+                line=each.line,
+                action="correct the code, or let the owner of the policy set `[verdict] allow_new_suppressions = true` "
+                "where the change begins",
+            )
+            for each in self._suppressions_added(stages, sources)
+            if each.severity in policy.block and each.fingerprint not in inherited
         )
-        for each in stage.details.suppressions:
-            key = (each.path, each.rule, each.reason)
-            before[key] -= 1
-            if before[key] < 0:
-                yield f"{each.path}:{each.line}: {each.rule}: {each.reason}"
+
+    def _suppressions_added(self, stages: Sequence[StageResult], sources: Sources) -> Iterator[Suppression]:
+        """The suppressions in force that did not stand at the revision, nor elsewhere in code that was moved since."""
+        analysed, renamed = self.found.analysed, self.found.renamed
+        stood = [(each.path, each.line, each.rule, each.reason) for each in analysed.suppressions]
+        stood += [(each.path, each.line, each.rule, each.reason) for each in analysed.idle_suppressions]
+        codes = tuple(SecurityRisk)
+        for file in self.found.sources if any(map(_suppressions, stages)) else ():
+            written = [each for each in directives(file, codes) if each.rule.upper() in codes]
+            stood += [(file.path, each.comment_line, each.rule.upper(), each.reason) for each in written]
+        before = Counter((renamed.get(path, path), rule, reason) for path, _, rule, reason in stood)
+        now = [each for stage in stages for each in _suppressions(stage)]
+        today = Counter((each.path, each.rule, each.reason) for each in now)
+        left, gone, added = before & today, before - today, []
+        for each in now:
+            left[key := (each.path, each.rule, each.reason)] -= 1
+            added += [each] if left[key] < 0 else []
+        moved = Counter(
+            (code_around(self.found.sources, path, line), rule, reason)
+            for path, line, rule, reason in stood
+            if added and gone[renamed.get(path, path), rule, reason]
+        )
+        for each in added:
+            identity = (code_around(sources, each.path, each.line), each.rule, each.reason)
+            moved[identity] -= 1
+            if moved[identity] < 0:
+                yield each
 
     def _precision_changes(self, stage: StageResult) -> tuple[str, ...]:
         """What a change alters in the precision contract."""
         if not isinstance(stage.details, StaticDetails):
             return ()
         return altered(self.found.analysed.contract, stage.details.contract)
+
+
+def _suppressions(stage: StageResult) -> tuple[Suppression, ...]:
+    return stage.details.suppressions if isinstance(stage.details, StaticDetails | SecurityDetails) else ()
 
 
 def _is_audited(path: str, settings: Settings) -> bool:

@@ -126,6 +126,9 @@ def run(
             inherited |= base.seen_by_runs(settings, subject, merged.stages, progress)
         joined = with_inherited(merged.stages, context, results, inherited)
     stands = entries_of(finding for stage in joined for finding in stage.findings)
+    gaps = unknown_change(event)
+    if base is not None:
+        gaps += base.silenced_by_change(joined, inherited, sources, settings.verdict)
     standing = held(agreed, stands, lambda path: (settings.root / path).exists())
     judgement = judge(
         joined,
@@ -134,7 +137,7 @@ def run(
         settings.today,
         inherited | standing.keys(),
         merged.contradictions,
-        unknown_change(event),
+        gaps,
     )
     found = [finding for stage in judgement.stages for finding in stage.findings]
     report = Report(
@@ -148,7 +151,7 @@ def run(
         parts=judgement.parts,
         waivers=judgement.waivers,
         contradictions=merged.contradictions,
-        changes=base.changes(judgement.stages, inherited, moved) if base is not None else None,
+        changes=base.changes(judgement.stages, inherited, moved, sources) if base is not None else None,
         impacts=impacts_of(found),
         backgrounds=backgrounds_of(found, sources),
         policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),

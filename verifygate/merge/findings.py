@@ -90,8 +90,16 @@ def _with_idle(stage: StageResult, seen: Sequence[Finding]) -> StageResult:
     used, idle = list(details.suppressions), []
     for one in details.idle_suppressions:
         silenced = [each for each in seen if _is_about(one, each)]
-        texts = [f"{each.path}:{each.line} {each.message} ({each.run})" for each in silenced]
-        used += [replace(one, finding=text) for text in texts]
+        for each in silenced:
+            certain = each.certainty is Certainty.CERTAIN
+            used.append(
+                replace(
+                    one,
+                    finding=f"{each.path}:{each.line} {each.message} ({each.run})",
+                    severity=each.severity if certain else "",
+                    fingerprint=each.fingerprint if certain else "",
+                )
+            )
         idle += [] if silenced else [one]
     update = {"suppressions": tuple(used), "idle_suppressions": tuple(idle)}
     return stage.model_copy(update={"details": details.model_copy(update=update)})

@@ -92,3 +92,7 @@ class Suppression:
     """What it silences; empty for nothing."""
     covers: int = 0
     """The line of code that the comment is about; 0 where it silences a finding of the source, which names its own."""
+    severity: str = ""
+    """Of the certain finding that a comment silences; empty where it is likely, or the configuration silences it."""
+    fingerprint: str = ""
+    """Of that finding."""

@@ -116,6 +116,8 @@ def _suppressed(
                 rule=each.rule,
                 reason=by.reason,
                 finding=f"{each.path}:{each.line} {each.message}",
+                severity=each.severity if each.certainty is Certainty.CERTAIN else "",
+                fingerprint=each.fingerprint if each.certainty is Certainty.CERTAIN else "",
             )
         )
     return kept, silenced

@@ -48,6 +48,8 @@ def suppressed(
                 rule=code,
                 reason=directive.reason or "(none: noqa)",
                 finding=f"{each.path}:{each.line} {each.message}",
+                severity=each.severity if each.certainty is Certainty.CERTAIN else "",
+                fingerprint=each.fingerprint if each.certainty is Certainty.CERTAIN else "",
             )
             for each in hit
         ]

@@ -1,11 +1,13 @@
-"""See whether what tests compare with still tells apart: `assert_close`, `approx`, `allclose`, `assertEqual`.
+"""See whether what tests compare with still tells apart: `assert_close`, `approx`, `allclose`, `raises`.
 
-A conftest can put a function in the place of one of these that lets everything pass. So each is asked about 0 and 1
-before the first test that could find it changed, and again whenever another object stands in its place.
+A conftest can put a function in the place of one of these that lets everything pass. So each is asked about 0 and 1,
+or about a block that raises nothing and one that raises something else, before the first test that could find it
+changed, and again whenever another object stands in its place.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -29,6 +31,20 @@ def _of_truth(method: Any, case: Any) -> bool:
     return True
 
 
+def _of_block(helper: Any, _: Any) -> bool:
+    try:
+        with helper(ZeroDivisionError):
+            pass
+    except BaseException:
+        with helper(ZeroDivisionError):
+            raise KeyError from None
+    return True
+
+
+def _of_case_block(method: Any, case: Any) -> bool:
+    return _of_block(functools.partial(method, case()), None)
+
+
 def _equal(helper: Any, _: Any) -> bool:
     return bool(helper(0.0) == 1.0)
 
@@ -42,19 +58,20 @@ def _of_numbers(helper: Any, _: Any) -> bool:
 
 
 QUESTIONS: dict[str, dict[str, Question]] = {
-    "pytest": {"approx": _equal},
+    "pytest": {"approx": _equal, "raises": _of_block},
     "math": {"isclose": _of_numbers},
     "unittest": {
         "TestCase.assertEqual": _of_case,
         "TestCase.assertAlmostEqual": _of_case,
         "TestCase.assertTrue": _of_truth,
+        "TestCase.assertRaises": _of_case_block,
     },
     "numpy": {"allclose": _of_numbers, "array_equal": _of_numbers},
     "numpy.testing": {"assert_allclose": _raises, "assert_array_equal": _raises, "assert_equal": _raises},
     "torch": {"allclose": _of_tensors, "equal": _of_tensors},
     "torch.testing": {"assert_close": _raises},
 }
-"""Module -> what is asked about in it -> the question: true where 0 and 1 pass for the same."""
+"""Module -> what is asked about in it -> the question: true where it lets pass what it is to fail."""
 
 
 class Helpers:
@@ -64,7 +81,7 @@ class Helpers:
         self._asked: dict[str, object] = {}
 
     def dull(self) -> Iterator[str]:
-        """Names of those that let different values pass, of the modules that are loaded; each object once."""
+        """Names of those that let such things pass, of the modules that are loaded; each object once."""
         for name, questions in QUESTIONS.items():
             module = sys.modules.get(name)
             if not isinstance(module, types.ModuleType) or getattr(module, "__file__", None) is None:

@@ -19,25 +19,21 @@ import sys
 import threading
 import time
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import blake2b
-from pathlib import Path
 from time import monotonic as clock  # bound here, before any code of the project can put another in its place
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 from ..raised import by_statement
-from . import asserts
+from . import asserts, canaries, own_text
 from .calls import Calls, between
 from .helpers import Helpers
 
 if TYPE_CHECKING:
     import coverage
 
-CANARY = "verifygate-canary"
 PUT_ASIDE = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 """What puts a test aside, bound here before any code of the project can put failures among them."""
 TRACE_ENTRIES = 60
@@ -135,25 +131,6 @@ class Clock:
             faulthandler.cancel_dump_traceback_later()
 
 
-class Canary(pytest.Item):
-    """A test that must fail, in a folder of the project's tests, so that the folder's conftest hooks apply to it.
-
-    What it runs is an assert that was rewritten as the tests' own are. It has what pytest's own hook for calling a test
-    function reads, and no fixtures. It is run outside the session: it is in no count, no exit status and no output.
-    """
-
-    obj: Callable[[], None]
-    funcargs: dict[str, object] = {}
-    fixturenames: tuple[str, ...] = ()
-    _fixtureinfo = SimpleNamespace(argnames=())
-
-    def runtest(self) -> None:
-        self.ihook.pytest_pyfunc_call(pyfuncitem=self)
-
-    def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, 0, self.name
-
-
 class Witness:
     """The hooks that follow the run. It is registered after the first conftests, so its wrappers lie around theirs."""
 
@@ -166,8 +143,10 @@ class Witness:
         self._attribution = attribution
         self._raised: dict[tuple[str, str], dict[str, object]] = {}
         self._calls = Calls(_describe_value)
+        self._texts = own_text.install(given["harmless"])
         self._helpers = Helpers()
         self._between: list[str] = []
+        self._of_text: dict[str, object] = {}
         self._marked = True
         self._swapped = False
         self._found: list[str] = []
@@ -220,29 +199,18 @@ class Witness:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Send a canary into every folder of tests, before the first test; say where one came back alive."""
+        """Send canaries into every folder of tests, before the first test; say where one came back alive."""
         self._calls.watch_teardown(session)
         if session.config.option.collectonly or session.testsfailed:
             return
-        files = {item.path.parent: item.path for item in session.items}  # pytest takes the hooks of a file that exists
-        for folder, file in sorted(files.items()):
-            canary = Canary.from_parent(session, name=CANARY, path=file)
-            canary.obj = asserts.rewritten(session.config)
-            if self._survives(canary):
-                self.stream.tell("canary", folder=str(folder))
+        for folder in canaries.alive(session, self._texts):
+            self.stream.tell("canary", folder=str(folder))
+        self._raised.clear()
+        self._calls.forget()
+        for item in session.items:
+            self._texts.look_at(item)
         if blunted := [item.nodeid for item in session.items if asserts.lost(item)]:
             self.stream.tell("blunted", ids=blunted)
-
-    def _survives(self, canary: Canary) -> bool:
-        """Whether its call was made, and nothing reported a failure."""
-        try:
-            reports = runtestprotocol(canary, log=False, nextitem=None)
-        except Exception:  # a hook that cannot cope with the canary says nothing about its honesty
-            return False
-        finally:
-            self._raised.clear()
-            self._calls.forget()
-        return any(report.when == "call" for report in reports) and not any(report.failed for report in reports)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -253,14 +221,18 @@ class Witness:
         self._clock.start()
         yield
         self._clock.stop()
+        while self._texts.altered:
+            path, name, why = self._texts.altered.pop()
+            self.stream.tell("altered", path=path, name=name, why=why)
         if self._attribution is not None:
             self._attribution.switch("")
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
         for name in self._helpers.dull():
-            self.stream.tell("canary", folder=f"every folder: `{name}` takes 0 and 1 for the same")
+            self.stream.tell("canary", folder=f"every folder: `{name}` lets pass what it is to fail")
         self._calls.begin(item)
+        self._texts.begin(item)
         yield
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -273,6 +245,7 @@ class Witness:
         yield
         raised = raised or call.excinfo  # unittest's failures are only put here by pytest's own hook
         self._between = between(item)
+        self._of_text = self._texts.told_of(item) if call.when == "call" else {}
         if raised is not None:
             self._raised[(item.nodeid, call.when)] = _describe(raised)
 
@@ -282,6 +255,9 @@ class Witness:
             return  # a subtest that is well or skipped says nothing about its test
         when = str(report.when)
         told = self._calls.take(report.nodeid, when) | self._raised.pop((report.nodeid, when), {})
+        if report.passed and not hasattr(report, "wasxfail") and not told.get("failure"):
+            told |= self._of_text
+        self._of_text = {}
         if report.passed and (told.get("failure") or told.get("called") is False):
             told["between"] = self._between
         if getattr(report, "wasxfail", None) is not None:
