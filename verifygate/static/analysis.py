@@ -86,8 +86,16 @@ class Analysis:
         self.constants = Constants(self.evaluator)
         self.tensor_dtypes = TensorDtypes(self.roles)
         self.not_followed: list[NotFollowed] = []
+        self.broken: list[NotFollowed] = []
+        """Entry points at which the exploration broke."""
         self.answers: dict[Hashable, Any] = {}
         """What `memoised` functions have answered."""
+
+    def afresh(self) -> Analysis:
+        """The same analysis, with nothing worked out: what broke halfway must not be half known to other rules."""
+        made = Analysis(self.program, self.timings, self._versions)
+        made.not_followed, made.broken = self.not_followed, self.broken
+        return made
 
     def version_of(self, framework: Framework) -> VersionRange | None:
         """The versions of a framework that the project allows; None where it says nothing of them."""
@@ -314,6 +322,7 @@ class Analysis:
         for report in explorations.violations():
             grouped.setdefault(report.violation, []).append(report)
         self.not_followed += explorations.not_followed
+        self.broken += explorations.broken
         regions = self.written_regions.by_function
         for place, reason in (
             *unknown_scalers(self.functions, self.roles),

@@ -9,7 +9,6 @@ from verifygate.model import (
     Check,
     Evidence,
     EvidenceClass,
-    Finding,
     Outcome,
     Severity,
     StageResult,
@@ -18,6 +17,7 @@ from verifygate.model import (
     Suppression,
 )
 from verifygate.stage import StageContext
+from verifygate.static.analysis_result import AnalysisResult
 
 _WEIGHTS = {Severity.CRITICAL: 8, Severity.HIGH: 4, Severity.MEDIUM: 2, Severity.LOW: 1, Severity.INFO: 0}
 
@@ -35,10 +35,7 @@ class StaticStage:
         blocking = set(context.settings.verdict.block)
         analysed = _analysed_check(outcome.not_analysed, outcome.files_checked)
         of_rules = (
-            *(
-                _rule_check(code, outcome.findings, outcome.suppressions, blocking, idle=code in outcome.idle)
-                for code in outcome.rules
-            ),
+            *(_rule_check(code, outcome, blocking) for code in outcome.rules),
             *(_not_applicable(code, _too_new(code, context.settings.static.torch_version)) for code in outcome.too_new),
         )
         nothing = analysed.status is Status.PASS and all(each.status is Status.NOT_APPLICABLE for each in of_rules)
@@ -86,25 +83,20 @@ def _analysed_check(not_analysed: tuple, files: int) -> Check:  # type: ignore[t
     )
 
 
-def _rule_check(
-    code: str,
-    findings: tuple[Finding, ...],
-    suppressions: tuple[Suppression, ...],
-    blocking: set[Severity],
-    *,
-    idle: bool,
-) -> Check:
-    """Without a finding it is a PASS only where the rule had something to look at."""
+def _rule_check(code: str, outcome: AnalysisResult, blocking: set[Severity]) -> Check:
+    """Without a finding it is a PASS only where the rule had something to look at, and looked at all of it."""
     from verifygate.static.registry import load_rules
 
     rule = load_rules()[code].rule
-    broken = [finding for finding in findings if finding.rule == code]
-    silenced = [suppression for suppression in suppressions if suppression.rule == code]
+    broken = [finding for finding in outcome.findings if finding.rule == code]
+    silenced = [suppression for suppression in outcome.suppressions if suppression.rule == code]
     if any(finding.blocks(blocking) for finding in broken):
         status = Status.FAIL
+    elif code in outcome.gave_up:
+        status = Status.NOT_MEASURED
     elif broken or silenced:
         status = Status.PARTIAL  # neither clean nor surely broken: points are lost, nothing blocks
-    elif idle:
+    elif code in outcome.idle:
         return _not_applicable(code, "nothing to look at: no file names what the rule is about")
     else:
         status = Status.PASS
@@ -115,7 +107,8 @@ def _rule_check(
         required=rule.severity in blocking and status is not Status.PARTIAL,
         weight=_WEIGHTS[rule.severity],
         expected="no finding",
-        actual=_counted(len(broken), silenced),
+        actual=_counted(len(broken), silenced)
+        + (", and it broke: see what was not analysed" * (code in outcome.gave_up)),
         evidence=tuple(
             Evidence(
                 id=f"E-static-{code}-{number}",
