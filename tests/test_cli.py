@@ -441,6 +441,17 @@ def test_own_policy_is_on_the_first_screen(project: Path, capsys: pytest.Capture
     assert "verdict.block is nothing (default: critical, high)" in capsys.readouterr().out
 
 
+def test_an_open_door_is_own_policy(project: Path, capsys: pytest.CaptureFixture[str]):
+    """Without a base, a tree that asks to run its tests unconfined, with somebody's token, says so first."""
+    text = '[execution]\nisolation = "off"\npass_env = ["HF_TOKEN"]\n'
+    (project / "verifygate.toml").write_text(text, encoding="utf-8")
+    main(["run", "--stage", "static"])
+    head = first_section((project / "reports" / "latest" / "gate.md").read_text(encoding="utf-8"))
+    assert "`execution.isolation` is off (default: auto, off beside an accelerator)" in head
+    assert "`execution.pass_env` is HF" in head
+    assert "execution.isolation is off (default: auto, off beside an accelerator)" in capsys.readouterr().out
+
+
 def test_gates_below_the_default_and_witnesses_that_are_off_are_own_policy(
     project: Path, capsys: pytest.CaptureFixture[str]
 ):

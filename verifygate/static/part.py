@@ -25,7 +25,6 @@ from verifygate.model import (
     Suppression,
 )
 from verifygate.model.fingerprint import Fingerprints
-from verifygate.protocol import Violation
 from verifygate.sources import suppressions
 from verifygate.sources.file import SourceUnreadableError
 from verifygate.sources.notebook import NotebookFile
@@ -122,6 +121,7 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
             with timings.part("let go of what rules do not look at"):
                 analysis.program.let_go()
         matches, broken, analysis = _matches(loaded, analysis, timings)
+        lacking = {each.rule for each in broken} | (analysis.decided_by_order if analysis.broken else set())
         broken += analysis.broken
         causes: dict[str, Hashable] = {}
         found = sorted(_findings(matches, sources, causes, task.known_as), key=lambda finding: finding.order)
@@ -147,7 +147,7 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
             contract=contract,
             rules=tuple(loaded),
             idle=tuple(code for code in loaded if code in picker.idle),
-            gave_up=_codes_of(broken, loaded),
+            gave_up=tuple(code for code in loaded if code in lacking),
             too_new=tuple(code for code in asked if code not in loaded),
         )
 
@@ -197,12 +197,6 @@ def _given_up(broken: Iterable[NotFollowed]) -> Iterator[NotAnalysed]:
     """Files at which a rule broke, as files that were not analysed: nobody may take them for clean."""
     reasons = {each.path: each.reason for each in broken}
     return (NotAnalysed(path=path, reason=reason, mentions_amp=True) for path, reason in sorted(reasons.items()))
-
-
-def _codes_of(broken: Iterable[NotFollowed], loaded: Mapping[str, LoadedRule]) -> tuple[str, ...]:
-    """The rules that did not look at everything; where the protocol's order broke, all that it decides."""
-    codes = {each.rule for each in broken}
-    return tuple(code for code in loaded if code in codes or ("" in codes and code in set(Violation)))
 
 
 def _is_expected(match: Match | ConfigurationMatch, analysis: Analysis) -> bool:
