@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -116,36 +118,31 @@ KINDS: dict[str, Callable[[Path], None]] = {
 }
 COMMANDS = (
     ("check", "--no-cache"),
-    ("run", "--stage", "static", "--stage", "requirements", "--stage", "security"),
+    ("run", "--stage", "static", "--stage", "requirements"),
 )
 
 
-def ran(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    code = f"import resource, sys\nresource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))\n"
-    code += "from verifygate.cli import main\nsys.exit(main(sys.argv[1:]))"
-    environment = {**os.environ, "COLUMNS": "200"}
-    command = [sys.executable, "-c", code, *words]
-    return subprocess.run(
-        command,
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+def _answer(root: Path, words: tuple[str, ...], told: Path) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    os.chdir(root)
+    with told.open("w", encoding="utf-8") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        code = main(list(words))
+        sys.stdout.flush()
+    os._exit(code)
 
 
-def commands_on(root: Path, *commands: tuple[str, ...]) -> None:
-    for words in commands:
-        done = ran(root, *words)
-        told = done.stdout + done.stderr
-        assert done.returncode in (0, 1, 2), (words, told)
-        assert "Traceback" not in told, (words, told)
-        assert "SECRET" not in told, (words, told)
-        if done.returncode == 2 and not done.stdout:
-            assert len(done.stderr.strip().splitlines()) == 1, (words, told)
+def ran(root: Path, *words: str) -> tuple[int | None, str]:
+    """Exit code and all that is told; None where it did not end. In a process of its own, with everything loaded."""
+    told = root.parent / "told.txt"
+    process = get_context("fork").Process(target=_answer, args=(root, words, told))
+    process.start()
+    process.join(LIMIT_S)
+    process.kill()
+    process.join()
+    return process.exitcode, told.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -155,7 +152,12 @@ def test_no_name_leads_a_command_astray(tmp_path: Path, name: str, kind: str) ->
     root = project(tmp_path / "project")
     (root / name).unlink()
     KINDS[kind](root / name)
-    commands_on(root, *COMMANDS)
+    for words in COMMANDS:
+        code, told = ran(root, *words)
+        assert code in (0, 1, 2), (words, told)
+        assert "Traceback" not in told, (words, told)
+        assert "gate itself broke" not in told, (words, told)
+        assert "SECRET" not in told, (words, told)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -175,6 +177,7 @@ def test_check_names_what_it_does_not_read(
         assert code == 2
         assert name in told.err
     if name == "conf.yaml" and kind not in ("folder", "huge"):
+        assert code == 0
         assert f"not analysed: {name}: cannot be read: it is a" in told.err
 
 

@@ -25,7 +25,7 @@ def find(start: Path) -> Path | None:
         if own.is_file():
             _text(own)
             return own
-        if own.is_dir() or own.is_symlink():  # left out, rules would be judged by defaults that nobody chose
+        if own.exists() or own.is_symlink():  # left out, rules would be judged by defaults that nobody chose
             raise UsageError("not a file", where=CONFIG_NAME, remedy="make it a file, or remove it")
         shared = folder / "pyproject.toml"
         if shared.is_file() and b"[tool.verifygate" in _text(shared):

@@ -26,6 +26,7 @@ from verifygate.model import (
 )
 from verifygate.model.fingerprint import Fingerprints
 from verifygate.sources import suppressions
+from verifygate.sources.configuration_file import SUFFIXES
 from verifygate.sources.file import SourceUnreadableError
 from verifygate.sources.notebook import NotebookFile
 from verifygate.sources.tree import Sources
@@ -325,7 +326,7 @@ def _not_analysed(sources: Sources, analysis: Analysis, task: Task) -> Iterable[
         yield NotAnalysed(
             path=path,
             reason=reason,
-            mentions_amp=found is None or found.mentions_amp or path in hidden,
+            mentions_amp=found.mentions_amp or path in hidden if found else not path.endswith(SUFFIXES),
             is_scratch=others and path in broken and _is_scratch(path, analysis.program),
         )
 
