@@ -397,3 +397,14 @@ def test_words_are_found_alike_by_search_and_in_the_index() -> None:
     words._searches = prefilter._PAYS
     assert {word: list(words.offsets(word)) for word in searched} == searched
     assert searched[b"a"] == [0, 5, 12, 16]
+
+
+def test_a_line_is_looked_at_once_however_often_it_names_amp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of 200 kB took 15 s: it was matched as a whole for each of its words."""
+    looked: list[int] = []
+    pattern = prefilter._MADE
+    counting = SimpleNamespace(match=lambda *at: looked.append(at[1]) or pattern.match(*at))
+    monkeypatch.setattr(prefilter, "_MADE", counting)
+    file = SourceFile("line.py", b"a = [" + b"autocast, " * 50 + b"]\nb = GradScaler\n")
+    assert list(prefilter._amp_names(file))[:2] == [b"a", b"b"]
+    assert len(looked) == 2

@@ -368,8 +368,10 @@ class _Callers:
 
 def _amp_names(file: SourceFile) -> Iterable[bytes]:
     """Top-level functions and classes with AMP words in them, and names that are bound to what has one."""
-    for offset in (*_offsets(file.data, b"autocast"), *_offsets(file.data, b"GradScaler")):
-        if made := _MADE.match(file.data, file.data.rfind(b"\n", 0, offset) + 1):
+    data = file.data
+    lines = {data.rfind(b"\n", 0, at) + 1 for word in (b"autocast", b"GradScaler") for at in _offsets(data, word)}
+    for start in sorted(lines):  # each once: one may hold thousands of them
+        if made := _MADE.match(data, start):
             yield made[1]
     yield from _names_with(_CORE, file)
 
