@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
-
 from verifygate.base.failures import contained, words_of
 from verifygate.model import NotFollowed
 from verifygate.sources.file import SourceFile
@@ -21,7 +19,12 @@ def gave_up(error: Exception, path: str, what: str, rule: str = "") -> NotFollow
 
 def place_of(error: Exception) -> tuple[str, int] | None:
     """File and line of what the innermost function that knows of any looked at."""
-    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        frames.append(trace.tb_frame)
+        trace = trace.tb_next
+    for frame in reversed(frames):
         for value in frame.f_locals.values():
             found = _place(value) or _place(getattr(value, "_file", None))
             if found is not None:
