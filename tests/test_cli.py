@@ -148,27 +148,50 @@ def test_file_that_cannot_be_analysed_is_named(
     assert len(printed.err.splitlines()) == 1
 
 
-def test_rule_that_crashes_ends_3(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    """A gate that lost a rule must not pass: exit code 3, one line, no traceback."""
+def test_rule_that_crashes_costs_itself(project: Path, capsys: pytest.CaptureFixture[str], monkeypatch):
+    """What the others find is told; a gate that lost a rule must not pass: exit code 2, one line, no traceback."""
+    (project / "train.py").write_text(f"{FINDING}\n\nSCALER = torch.cuda.amp.GradScaler()\n", encoding="utf-8")
+    main(["check", "--no-cache", "--format", "json"])
+    whole = json.loads(capsys.readouterr().out)["findings"]
     _break_a_rule(monkeypatch)
-    assert main(["check"]) == 3
+    assert main(["check", "--no-cache", "--format", "json"]) == 2
+    printed = capsys.readouterr()
+    assert "train.py: AMP201 clip-before-unscale gave up" in printed.err
+    assert "ZeroDivisionError in test_cli.py" in printed.err
+    assert len(printed.err.splitlines()) == 1
+    assert {each["rule"] for each in whole} == {"AMP201", "AMP501"}
+    assert json.loads(printed.out)["findings"] == [each for each in whole if each["rule"] != "AMP201"]
+
+
+def test_rule_that_crashes_blocks_a_run(project: Path, monkeypatch: pytest.MonkeyPatch):
+    """In `run` its check is not measured, the others are judged, and the verdict is BLOCK."""
+    (project / "train.py").write_text(f"{FINDING}\n\nSCALER = torch.cuda.amp.GradScaler()\n", encoding="utf-8")
+    _break_a_rule(monkeypatch)
+    assert main(["run", "--stage", "static"]) == 1
+    report = read(project)
+    (stage,) = report["stages"]
+    assert (report["verdict"], stage["outcome"]) == ("BLOCK", "completed")
+    status = {each["id"]: each["status"] for each in stage["checks"]}
+    assert (status["static.AMP201"], status["static.analysed"]) == ("NOT MEASURED", "FAIL")
+    assert status["static.AMP501"] == "PARTIAL"
+    assert "ZeroDivisionError" in stage["details"]["not_analysed"][0]["reason"]
+
+
+def test_a_fault_is_seen_where_the_gate_itself_is_tested(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """One line, and exit code 3: the tests of rules would not notice a rule that broke otherwise."""
+    _break_a_rule(monkeypatch)
+    monkeypatch.setenv("VERIFYGATE_RAISE", "1")
+    assert main(["check", "--no-cache"]) == 3
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "the gate itself broke: ZeroDivisionError" in printed.err
     assert len(printed.err.splitlines()) == 1
 
 
-def test_rule_that_crashes_blocks_a_run(project: Path, monkeypatch: pytest.MonkeyPatch):
-    """In `run` the static stage is errored, its reason names the exception, and the verdict is BLOCK."""
-    _break_a_rule(monkeypatch)
-    assert main(["run", "--stage", "static"]) == 1
-    report = read(project)
-    (stage,) = report["stages"]
-    assert (report["verdict"], stage["outcome"]) == ("BLOCK", "errored")
-    assert "ZeroDivisionError" in stage["reason"]
-
-
 def _break_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VERIFYGATE_RAISE", raising=False)
     broken = dict(registry.load_rules())
     code = "AMP201"
     loaded = broken[code]
@@ -417,6 +440,17 @@ def test_own_policy_is_on_the_first_screen(project: Path, capsys: pytest.Capture
     provenance = (project / "reports" / "latest" / "provenance.md").read_text(encoding="utf-8")
     assert "| `verdict.block` | **nothing** | critical, high |" in provenance
     assert "verdict.block is nothing (default: critical, high)" in capsys.readouterr().out
+
+
+def test_an_open_door_is_own_policy(project: Path, capsys: pytest.CaptureFixture[str]):
+    """Without a base, a tree that asks to run its tests unconfined, with somebody's token, says so first."""
+    text = '[execution]\nisolation = "off"\npass_env = ["HF_TOKEN"]\n'
+    (project / "verifygate.toml").write_text(text, encoding="utf-8")
+    main(["run", "--stage", "static"])
+    head = first_section((project / "reports" / "latest" / "gate.md").read_text(encoding="utf-8"))
+    assert "`execution.isolation` is off (default: auto, off beside an accelerator)" in head
+    assert "`execution.pass_env` is HF" in head
+    assert "execution.isolation is off (default: auto, off beside an accelerator)" in capsys.readouterr().out
 
 
 def test_gates_below_the_default_and_witnesses_that_are_off_are_own_policy(

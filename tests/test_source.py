@@ -80,18 +80,21 @@ def test_path_that_leaves_the_root_is_refused(tmp_path: Path):
 
 
 def test_special_files_are_no_sources(tmp_path: Path):
-    """A pipe that would never answer, and links to nothing, to themselves and through a file, are passed over."""
+    """Links to nothing, to themselves and through a file are passed over; a pipe that would never answer is told."""
     import os
 
     write(tmp_path, "a.py")
     os.mkfifo(tmp_path / "pipe.py")
     for name, target in {"gone": "nowhere.py", "itself": "itself.py", "through": "a.py/b.py", "linked": "a.py"}.items():
         (tmp_path / f"{name}.py").symlink_to(tmp_path / target)
-    assert paths(tmp_path) == ["a.py", "linked.py"]
+    read = read_sources(tmp_path, ["."])
+    assert [file.path for file in read] == ["a.py", "linked.py"]
+    assert read.unreadable == (("pipe.py", "cannot be read: it is a named pipe, not a regular file"),)
 
 
 def linked(root: Path) -> Path:
-    """A project whose second program uses the model of the first by a link."""
+    """A repository whose second program uses the model of the first by a link."""
+    (root / ".git").mkdir()
     (root / "one").mkdir()
     (root / "two").mkdir()
     (root / "one" / "model.py").write_text(

@@ -6,46 +6,62 @@ that line. A finding under such a name is matched by rule, file, plain name and 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import TooLargeError, read_argument
+from verifygate.base.strict_json import MAX_BYTES, DocumentError, DoubledKeyError, parsed
 from verifygate.model import Changes, ExecutionDetails, Finding, Outcome, Report, Witness
 from verifygate.model.check_report import SCHEMA_VERSION
 from verifygate.model.report import OtherSchemaError, seal_of
 from verifygate.sources.qualified_names import unnumbered
 
 _LINE = re.compile(r"@\d+")
-MAX_BYTES = 64 * 1024 * 1024
+_OWN = "give a report.json that `verifygate run` of this version wrote"
 
 
 def read(path: Path, shown: str) -> Report:
     """The report at `path`, which errors call `shown`. Raises UsageError for what is no report.json of this schema."""
+    return parse(text_at(path, shown), shown)
+
+
+def text_at(path: Path, shown: str) -> str:
+    """The text of a report.json, which may come through a pipe. Raises UsageError."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UsageError("larger than 64 MiB", where=shown, remedy="this cannot be a report.json")
-        return Report.from_json(path.read_text(encoding="utf-8"))
+        return read_argument(path, MAX_BYTES).decode()
+    except TooLargeError:
+        raise UsageError("larger than 64 MiB", where=shown, remedy="this cannot be a report.json") from None
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
         raise UsageError(problem, where=shown, remedy="give a report.json that an earlier run wrote") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        where = f"{shown}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else shown
-        raise UsageError("not valid JSON", where=where, remedy="give a report.json that a run wrote") from None
+    except UnicodeDecodeError:
+        raise UsageError("not valid JSON", where=shown, remedy="give a report.json that a run wrote") from None
+
+
+def parse(text: str, shown: str) -> Report:
+    """The report in the text of a report.json. Raises UsageError."""
+    try:
+        return Report.from_json(text)
+    except DocumentError as error:
+        if not error.line and not isinstance(error, DoubledKeyError):
+            raise UsageError(f"not a report of this schema: {error}", where=shown, remedy=_OWN) from None
+        where = f"{shown}:{error.line}" if error.line else shown
+        problem = "not valid JSON" if error.line else str(error)
+        raise UsageError(problem, where=where, remedy="give a report.json that a run wrote") from None
     except OtherSchemaError as error:
         problem = f"a report of schema version {error.version}; this verifygate reads version {SCHEMA_VERSION}"
         wrote = f": verifygate {error.tool} did" if isinstance(error.tool, str) else ""
         remedy = f"use the version that wrote it{wrote}, or run the gate again"
         raise UsageError(problem, where=shown, remedy=remedy) from None
     except (ValueError, RecursionError):
-        remedy = "give a report.json that `verifygate run` of this version wrote"
-        raise UsageError("not a report of this schema", where=shown, remedy=remedy) from None
+        raise UsageError("not a report of this schema", where=shown, remedy=_OWN) from None
 
 
-def refuse_edited(path: Path, shown: str) -> None:
-    """Raises UsageError where the report at `path` was touched since it was written, or cannot show that it was not."""
-    document = json.loads(path.read_text(encoding="utf-8"))
+def refuse_edited(text: str, shown: str) -> None:
+    """Raises UsageError where a report was touched since it was written, or cannot show that it was not."""
+    document = parsed(text)
     seal = document["run"].get("seal")
     if seal == seal_of(document):
         return

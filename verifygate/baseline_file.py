@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import TooLargeError, read_regular
 from verifygate.model.finding import Finding, Severity, Witness
 from verifygate.rule_codes import SecurityRisk
 
@@ -117,9 +118,9 @@ def text_of(entries: Iterable[Entry]) -> str:
 def read(path: Path, shown: str) -> tuple[Entry, ...]:
     """The entries of the file at `path`, which errors call `shown`. Raises UsageError for what is no baseline file."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UsageError("larger than 16 MiB", where=shown, remedy=WRITE)
-        return parse(path.read_bytes(), shown)
+        return parse(read_regular(path, MAX_BYTES), shown)
+    except TooLargeError:
+        raise UsageError("larger than 16 MiB", where=shown, remedy=WRITE) from None
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=shown, remedy=WRITE) from None
 

@@ -18,6 +18,7 @@ import amp_programs
 import input_targets
 import sink_targets
 import static_targets
+import tree_targets
 from fuzz_inputs import mutated
 
 HERE = Path(__file__).parent
@@ -36,6 +37,14 @@ DATA = (
     b"---\n", b"%YAML 9", b"0x1g", b"'''", b'"""', b"[[a]]", b"[a.b]", b"\\ud800", b"\\u0000", b"inf", b"1_0", b"\\",
     b"]]>", b"<!DOCTYPE a>", b"&#0;", b"<a>", b"/>", b"| --- |", b"100%", b"1/0", b"12 of 10", b"3 passed, 4 failed",
     b"`a.py:3`", b"..", b"/",
+)  # fmt: skip
+
+TREE = (
+    b"file ", b"pipe ", b"link ", b"socket ", b"huge ", b"folder ", b"git ", b"a.py", b"b/", b"x.yaml", b"conf.json",
+    b"nb.ipynb", b"pyproject.toml", b"verifygate.toml", b"requirements.txt", b"pyvenv.cfg", b"__init__.py", b"setup.py",
+    b" /dev/zero", b" /dev/stdin", b" /proc/self/mem", b" ..", b" .", b" /etc", b" train", b" broken", b" runs",
+    b"\\n", b"\\x1b[2J", b"::error::", b"\\x9b", b"\\x00", b"\xe2\x80\xae", b"core.fsmonitor touch canary",
+    b"diff.external touch canary", b"include.path /dev/zero", b"site-packages/", b"build/", b".hidden/", b"\n",
 )  # fmt: skip
 
 
@@ -80,6 +89,7 @@ TABLE = (
     Target("old-findings", input_targets.old_findings, ("tests/fuzz/seeds/baseline.txt",)),
     Target("sweep-list", input_targets.sweep_list, ("tests/fuzz/seeds/sweep.txt",)),
     Target("hostile-texts", sink_targets.hostile_texts, ("tests/fuzz/seeds/hostile_texts.txt",)),
+    Target("hostile-trees", tree_targets.hostile_trees, ("tests/fuzz/seeds/hostile_trees*.txt",), TREE),
 )  # fmt: skip
 TARGETS = {target.name: target for target in TABLE}
 LONGEST_SEED = 64 * 1024

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verifygate.attestation import envelope
+from verifygate.attestation.envelope import STATEMENT_TYPE
 from verifygate.attestation.predicates import PASS_PROPERTY, PredicateType, Result
-from verifygate.attestation.strict_json import STATEMENT_TYPE, DocumentError, parsed
+from verifygate.base.strict_json import DocumentError, parsed
 
 WHOSE = "that was given"
 

@@ -10,6 +10,7 @@ from typing import Any
 from verifygate.base.distribution import install
 from verifygate.base.errors import UsageError
 
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 NO_LIBRARY = f"signatures need securesystemslib: {install('sign')}"
 SIGSTORE = "a sigstore bundle: only signatures by a key file are verified, see `verifygate docs records`"

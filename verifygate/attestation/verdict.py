@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from verifygate.attestation.envelope import STATEMENT_TYPE
 from verifygate.attestation.policy_files import PolicyFile, commit_of
 from verifygate.attestation.predicates import (
     ALL_STAGES,
@@ -26,7 +27,6 @@ from verifygate.attestation.predicates import (
     PredicateType,
     Result,
 )
-from verifygate.attestation.strict_json import STATEMENT_TYPE
 from verifygate.model import Outcome, PolicyState, Reason, Report, Status, Verdict, WaiverState
 from verifygate.stage_registry import STAGES
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import read_regular
 from verifygate.sources import git
 
 MAX_PAYLOAD = 16 * 1024 * 1024
@@ -82,10 +83,7 @@ def _github(environment: Mapping[str, str], root: Path) -> Event:
 
 def _payload(path: str) -> dict[str, Any] | None:
     try:
-        file = Path(path)
-        if not path or file.stat().st_size > MAX_PAYLOAD:
-            return None
-        found = json.loads(file.read_bytes())
+        found = json.loads(read_regular(path, MAX_PAYLOAD))
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from verifygate.base.digests import digest_of
+from verifygate.base.regular_files import MAX_ANSWER_BYTES, read_regular
 from verifygate.sources.tree import Sources
 
 VARIABLE = "VERIFYGATE_CACHE_DIR"
@@ -35,6 +36,8 @@ class CheckOutput(NamedTuple):
     code: int
     lost: tuple[str, ...] = ()
     """A line on stderr for each file that could not be analysed."""
+    keeps: bool = True
+    """Whether the same question has the same answer: not where something broke, for want of memory maybe."""
 
 
 def key_of(question: Iterable[str], sources: Sources, program: str = "") -> str:
@@ -100,7 +103,7 @@ def recall(key: str, shelf: str = "") -> CheckOutput | None:
     try:
         if not _is_own(file):
             return None
-        kept = json.loads(file.read_bytes())
+        kept = json.loads(read_regular(file, MAX_ANSWER_BYTES))
         found = CheckOutput(tuple(kept["out"]), kept["code"], tuple(kept["lost"]))
         if kept != _record(key, found) or found.code not in (0, 1, 2):
             return None

@@ -117,7 +117,7 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
                 return known
     output = _computed(options, found.choice, asked, old, least, timings)
     # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
-    if options.cached and not asked.sources.unreadable and contents == contents_of(file, root):
+    if options.cached and output.keeps and not asked.sources.unreadable and contents == contents_of(file, root):
         with timings.part("keep the answer"):
             answer_cache.keep(key, output)
     return output
@@ -186,7 +186,9 @@ def _computed(
             render_check(shown, each.format, [*_fixes_told(report, each.format), *told]) for each in options.outputs
         )
     gaps = any(lost.mentions_amp for lost in shown.not_analysed)
-    return CheckOutput(texts, 2 if gaps else int(fails), not_analysed_lines(shown.not_analysed))
+    return CheckOutput(
+        texts, 2 if gaps else int(fails), not_analysed_lines(shown.not_analysed), keeps=not outcome.gave_up
+    )
 
 
 def report_of(outcome: AnalysisResult, folder: str = "") -> CheckReport:

@@ -43,10 +43,11 @@ def known_old(since: str, baseline: str, root: Path) -> Old:
             renamed = repr(sorted(git.renames(root, commit).items()))
     if baseline:
         from verifygate.base.errors import UsageError
-        from verifygate.baseline_file import WRITE
+        from verifygate.base.regular_files import read_regular
+        from verifygate.baseline_file import MAX_BYTES, WRITE
 
         try:
-            data = (root / baseline).read_bytes()
+            data = read_regular(root / baseline, MAX_BYTES)
         except OSError as error:
             raise UsageError(f"cannot be read: {error.strerror}", where=baseline, remedy=WRITE) from None
     return Old(commit, renamed, data, baseline)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.check import answer_cache
 from verifygate.config.locate import lies_in
 from verifygate.config.rule_selection import RuleSelection
@@ -58,7 +59,11 @@ def contents_of(config: Path | None, root: Path) -> list[str]:
     """What settings come from: the file, by name and bytes, and versions. No file is not an empty one."""
     if config is None or not config.is_file():
         return ["none"]
-    return [f"{config.name}\0{config.read_bytes().decode('latin-1')}", repr(allowed_versions(root))]
+    try:
+        data = read_regular(config, MAX_SOURCE_BYTES)
+    except OSError:
+        return ["unreadable"]  # whoever reads it next says why
+    return [f"{config.name}\0{data.decode('latin-1')}", repr(allowed_versions(root))]
 
 
 def _judge(config: Path, start: Path) -> str:

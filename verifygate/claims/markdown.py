@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import TooLargeError, read_argument
 
 MAX_BYTES = 4 * 1024 * 1024
 CODE_SPAN = re.compile(r"`([^`\n]+)`")
@@ -163,13 +164,14 @@ class Document:
 def read(path: Path, shown: str) -> Document:
     """Read one report. Raises UsageError, naming the file, where it is no UTF-8 text."""
     try:
-        data = path.read_bytes()
+        data = read_argument(path, MAX_BYTES)
     except IsADirectoryError as error:
         raise UsageError("is a folder", where=shown, remedy="name the reports one by one") from error
+    except TooLargeError:
+        larger = f"larger than {MAX_BYTES // 1024 // 1024} MiB"
+        raise UsageError(larger, where=shown, remedy="name a prose report") from None
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=shown, remedy="name a Markdown file") from error
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"larger than {MAX_BYTES // 1024 // 1024} MiB", where=shown, remedy="name a prose report")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import read_regular
 from verifygate.sources.discovery import SKIPPED_FOLDERS
 from verifygate.sources.file import MAX_FILE_BYTES
 
@@ -234,7 +235,7 @@ def read_tree(root: Path, shown: str, leave_out: Iterable[Path] = ()) -> Tree:
                 raise UsageError(
                     f"more than {MAX_FILES} files", where=shown, remedy="name the project's own folder with --root"
                 )
-            text = _text(path)
+            text = _text(path, root)
             if text is not None:
                 files.append(TreeFile(relative, text))
             elif PurePosixPath(name).suffix.lower() in PROGRAM_SUFFIXES:
@@ -254,12 +255,9 @@ def _skipped(parent: Path, name: str) -> bool:
     )
 
 
-def _text(path: Path) -> str | None:
+def _text(path: Path, root: Path) -> str | None:
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            return None
-        data = path.read_bytes()
-        text = data.decode("utf-8-sig")
+        text = read_regular(path, MAX_FILE_BYTES, tree=root).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return None
     return None if "\0" in text else text.replace("\r\n", "\n").replace("\r", "\n")

@@ -142,9 +142,11 @@ def _sha256(path: Path, remedy: str) -> str:
 
 def _read(path: Path, remedy: str) -> bytes:
     from verifygate.base.errors import UsageError
+    from verifygate.base.regular_files import read_argument
+    from verifygate.base.strict_json import MAX_BYTES
 
     try:
-        return path.read_bytes()
+        return read_argument(path, MAX_BYTES)
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
         raise UsageError(problem, where=path_as_typed(path), remedy=remedy) from None

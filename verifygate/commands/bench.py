@@ -102,6 +102,7 @@ def bench_record(output: Path | None, key: Path | None, config: Path | None, fmt
     """Measure, and write a record that a machine without the device can judge. Exit codes as for `bench run`."""
     from verifygate.attestation.envelope import signed
     from verifygate.base.errors import UsageError
+    from verifygate.base.regular_files import MAX_KEY_BYTES, read_argument
     from verifygate.performance.attestation.making import file_name, record_of
     from verifygate.performance.attestation.statement import written
 
@@ -109,7 +110,7 @@ def bench_record(output: Path | None, key: Path | None, config: Path | None, fmt
     secret = b""
     if key is not None:
         try:
-            secret = key.read_bytes()
+            secret = read_argument(key, MAX_KEY_BYTES)
         except OSError as error:
             raise UsageError(f"cannot be read: {error.strerror}", where=str(key), remedy="name a key file") from None
         signed(b"", secret, str(key))  # a key that is no good is better known before the measurement than after it

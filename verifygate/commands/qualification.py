@@ -46,10 +46,11 @@ def qualification(
         raise UsageError(problem, where=path_as_typed(output), remedy="name a new folder, or an empty one")
     digest, judged, absent = "", None, 0
     if labels is not None and checkouts is not None:
+        from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_argument
         from verifygate.quality.accuracy import judge, read_cases
 
         judged, lacking = judge(read_cases(labels), checkouts)
-        digest, absent = hashlib.sha256(labels.read_bytes()).hexdigest(), len(lacking)
+        digest, absent = hashlib.sha256(read_argument(labels, MAX_SOURCE_BYTES)).hexdigest(), len(lacking)
     with progress_line() as progress:
         kit = kit_of(rules, runs=runs, proves=proves, labels=digest, labelled=judged, absent=absent, progress=progress)
     for name, text in files(kit).items():

@@ -96,6 +96,7 @@ def mark(identifier: str | None, tests: tuple[str, ...], config: Path | None) ->
 def _mark(test: str, identifier: str) -> bool:
     """Mark one test in its file; whether there was anything to write."""
     from verifygate.base.errors import UsageError
+    from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
     from verifygate.report.write import write_file
     from verifygate.requirements.mark_tests import marked
 
@@ -104,7 +105,7 @@ def _mark(test: str, identifier: str) -> bool:
     if not names:
         raise UsageError("names no test", where=test, remedy="name one: path/to/test.py::test_name")
     try:
-        text = file.read_bytes().decode("utf-8")
+        text = read_regular(file, MAX_SOURCE_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or "it is no UTF-8"
         raise UsageError(f"cannot be read: {problem}", where=path, remedy="name a file of tests") from None

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import TooLargeError, read_regular
 
 if TYPE_CHECKING:
     import yaml
@@ -135,13 +136,14 @@ def _read(path: Path, shown: str) -> str:
     try:
         if not path.is_file():
             raise UsageError("no such file" if not path.exists() else "not a file", where=shown, remedy="give a file")
-        if path.stat().st_size > MAX_BYTES:
-            raise UsageError("larger than 2 MiB", where=shown, remedy="this cannot be a configuration")
-        return path.read_text(encoding="utf-8-sig")
+        data = read_regular(path, MAX_BYTES)
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except TooLargeError:
+        raise UsageError("larger than 2 MiB", where=shown, remedy="this cannot be a configuration") from None
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=shown, remedy="check its permissions") from None
     except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        line = error.object[: error.start].count(b"\n") + 1
         raise UsageError("not UTF-8 text", where=f"{shown}:{line}", remedy="save it as UTF-8") from None
 
 

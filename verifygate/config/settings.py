@@ -341,6 +341,8 @@ def _policy(settings: FileSettings) -> dict[str, str]:
         "requirements.junit": ", ".join(f"{each.file} {each.kind}" for each in settings.requirements.junit)
         or "no file",
         "project.exclude": ", ".join(settings.project.exclude) or "no file",
+        "execution.isolation": settings.execution.isolation or "auto, off beside an accelerator",
+        "execution.pass_env": ", ".join(settings.execution.pass_env) or "no variable",
         "execution.coverage": _on(settings.execution.coverage),
         "execution.recorder": _on(settings.execution.recorder),
         "execution.emulate_cuda": _on(settings.execution.emulate_cuda),

@@ -13,6 +13,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
+
 _Release = tuple[int, ...]
 
 TORCH = "torch"
@@ -213,7 +215,7 @@ def _read(file: Path, root: Path, seen: set[Path]) -> Iterator[tuple[str, str]]:
     One that cannot be read, or parsed, says nothing: whoever builds from it complains.
     """
     try:
-        data = file.read_bytes()
+        data = read_regular(file, MAX_SOURCE_BYTES, tree=root)
     except OSError:
         return
     if file.suffix == ".lock" and file.name != "Pipfile.lock":

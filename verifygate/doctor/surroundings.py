@@ -9,6 +9,7 @@ from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.base.lifeline import temporary_folder
+from verifygate.base.regular_files import MAX_ANSWER_BYTES, read_regular
 from verifygate.change.ci_event import event_of
 from verifygate.config.settings import Settings
 from verifygate.doctor.answer import Answer, State
@@ -76,7 +77,7 @@ def _imports(subject: Subject, folder: Path, modules: Mapping[str, str], shown: 
     inner = [str(subject.root / each) for each in path]
     try:
         subject.run(["-c", _ABSENT, str(answer), json.dumps(asked), *inner], seconds=SECONDS)
-        absent = [str(name) for name in json.loads(answer.read_text(encoding="utf-8"))]
+        absent = [str(name) for name in json.loads(read_regular(answer, MAX_ANSWER_BYTES))]
     except (OSError, ValueError):
         return Answer("imports", State.NOTE, "not known: the interpreter did not say which modules it finds")
     if not absent:

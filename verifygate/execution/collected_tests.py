@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.sources.discovery import walk
 
 CONFIGURATIONS = (
@@ -149,7 +150,7 @@ def is_test(file: Path) -> bool:
 
 
 def _toml(file: Path, table: str) -> dict[str, object] | None:
-    data: object = tomllib.loads(file.read_text(encoding="utf-8"))
+    data: object = tomllib.loads(_text(file))
     for key in table.split("."):
         data = data.get(key) if isinstance(data, dict) else None
     if isinstance(data, dict) and isinstance(data.get("ini_options"), dict):
@@ -157,9 +158,13 @@ def _toml(file: Path, table: str) -> dict[str, object] | None:
     return data if isinstance(data, dict) else None
 
 
+def _text(file: Path) -> str:
+    return read_regular(file, MAX_SOURCE_BYTES, tree=file.parent).decode()
+
+
 def _ini(file: Path, table: str) -> dict[str, object] | None:
     parser = configparser.RawConfigParser(strict=False)
-    parser.read_string(file.read_text(encoding="utf-8"))
+    parser.read_string(_text(file))
     return dict(parser[table]) if parser.has_section(table) else None
 
 

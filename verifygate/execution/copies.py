@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
+from verifygate.base.regular_files import copy_or_link
 from verifygate.sources.discovery import SKIPPED_FOLDERS
 
 
@@ -21,7 +21,7 @@ def copy_project(root: Path, target: Path, *, apart: Path) -> Path:
         there.mkdir(parents=True, exist_ok=True)
         for file in files:
             if file.endswith(".py"):
-                shutil.copyfile(Path(here, file), there / file)
+                copy_or_link(Path(here, file), there / file)
             else:
                 (there / file).symlink_to(Path(here, file))
     return target

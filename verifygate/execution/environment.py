@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from verifygate.base.regular_files import MAX_ANSWER_BYTES, read_regular
 from verifygate.process.subject import Subject
 
 SECONDS = 120.0
@@ -79,7 +80,7 @@ def ask(subject: Subject, folder: Path) -> Interpreter:
     except OSError as error:
         return Interpreter(problem=f"it cannot be started: {error.strerror or type(error).__name__}")
     try:
-        answers = json.loads(answer.read_text(encoding="utf-8"))
+        answers = json.loads(read_regular(answer, MAX_ANSWER_BYTES))
         canary = str(answers.pop("canary", FAILED))
         return Interpreter({str(name): str(value) for name, value in answers.items()}, canary=canary)
     except (OSError, ValueError, AttributeError):

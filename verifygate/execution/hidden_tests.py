@@ -15,6 +15,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.execution.collected_tests import DEFAULTS, PytestConfig, is_test
 from verifygate.execution.outcomes import Judged
 from verifygate.execution.stream import NotCollected, Record
@@ -246,8 +247,8 @@ class Suite:
 
     def _parsed(self, file: Path) -> ast.Module | None:
         try:
-            return ast.parse(file.read_bytes()) if file.is_file() else None
-        except (OSError, SyntaxError, ValueError, RecursionError):
+            return ast.parse(read_regular(file, MAX_SOURCE_BYTES, tree=self.root))
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 
 
@@ -267,7 +268,7 @@ _NO_PROGRAM = ("conftest.py", "__init__.py")
 
 def _read(file: Path, path: str) -> SourceTests | None:
     try:
-        return read_tests(path, file.read_bytes())
+        return read_tests(path, read_regular(file, MAX_SOURCE_BYTES))
     except OSError:
         return None
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from verifygate import instrument
 from verifygate.base.json_lines import parsed
+from verifygate.base.regular_files import open_regular
 from verifygate.process.subject import Completed, Subject
 
 PACKAGE = "verifygate_instruments"
@@ -115,7 +116,7 @@ def read_told(path: Path) -> tuple[dict[str, Any], ...]:
     """The lines that were told, as far as they are whole; nothing where the launcher never came to tell."""
     if not path.is_file():
         return ()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         lines = file.read(MAX_TOLD_BYTES).splitlines(keepends=True)
     told = []
     for line in lines:

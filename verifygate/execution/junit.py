@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from verifygate.base.regular_files import open_regular
+
 MAX_BYTES = 256 * 1024
 OPTIONS = ("--junitxml", "--junit-xml")
 _SUITE = re.compile(rb"<testsuite\b[^>]*>")
@@ -26,7 +28,7 @@ def contradiction(root: Path, arguments: Sequence[str], bad: int) -> str:
         return ""
     path = root / name
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(MAX_BYTES)
     except OSError:
         return f"the JUnit file {name} was not written"

@@ -13,6 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.counts import counted
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.execution.collected_tests import PytestConfig, is_test
 from verifygate.execution.hidden_tests import Missing, Suite, hooks_of
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
@@ -84,7 +85,7 @@ def _stood(each: Missing, suite: Suite, since: str) -> bool:
     if before is None or by is None:
         return False
     if each.by != each.path:
-        return hooks_of(by) == hooks_of((suite.root / each.by).read_bytes())
+        return hooks_of(by) == hooks_of(read_regular(suite.root / each.by, MAX_SOURCE_BYTES, tree=suite.root))
     read = read_tests(each.path, before)
     mine = [test for test in read.tests if not each.name or test.name == each.name] if read is not None else []
     return bool(mine) and all(test.switched_off or test.emptied for test in mine)

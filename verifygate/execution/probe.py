@@ -15,6 +15,7 @@ from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.base.lifeline import temporary_folder
 from verifygate.base.masking import masked_model
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, open_regular, read_regular
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.compiled import compiled
 from verifygate.execution.dtype_errors import dtype_error
@@ -97,7 +98,7 @@ def parsed(words: Sequence[str]) -> Command:
 
 def _interpreter_of(script: Path) -> Path | None:
     """The interpreter of a Python script that an environment has among its programs: torchrun, accelerate."""
-    with script.open("rb") as file:
+    with open_regular(script) as file:
         found = SHEBANG.match(file.read(1024))
     return Path(os.fsdecode(found["path"] or found["long"])) if found else None
 
@@ -224,7 +225,7 @@ def _files(trace: Trace, scrubber: Scrubber) -> Sources:
     """The files that the run passed through, below the root."""
     paths = {frame.path for frames in trace.places.values() for frame in frames}
     inside = {path: shown for path in paths if (shown := scrubber.inside(path)) is not None}
-    return Sources([SourceFile(shown, Path(path).read_bytes()) for path, shown in inside.items()])
+    return Sources([SourceFile(shown, read_regular(path, MAX_SOURCE_BYTES)) for path, shown in inside.items()])
 
 
 def _outcome(launched: Launched, seen: TraceSummary, found: bool, scrubber: Scrubber) -> tuple[Witnessed, str]:

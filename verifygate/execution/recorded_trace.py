@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.base.json_lines import parsed
+from verifygate.base.regular_files import open_regular
 from verifygate.execution.recorded_shapes import is_event, is_fact
 
 MAX_BYTES = 256 * 1024 * 1024
@@ -254,7 +255,7 @@ class _Lines:
     def new(self) -> Iterator[dict[str, Any]]:
         if not self._file.is_file():
             return
-        with self._file.open("rb") as lines:
+        with open_regular(self._file) as lines:
             lines.seek(self._offset)
             for line in lines:
                 if not line.endswith(b"\n"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.sources.discovery import read_sources
 from verifygate.stage import StageContext
 
@@ -56,6 +57,6 @@ def _beside(context: StageContext) -> dict[str, str]:
 def _digest(path: Path) -> str:
     """The digest of a plain file; empty where there is none."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        return hashlib.sha256(read_regular(path, MAX_SOURCE_BYTES)).hexdigest()
     except (OSError, ValueError):
         return ""

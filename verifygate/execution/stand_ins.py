@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.execution.collected_tests import PytestConfig
 from verifygate.model import Check, Evidence, EvidenceClass, Status
 
@@ -77,7 +78,7 @@ def _plugins(file: Path) -> list[str]:
     parser = configparser.RawConfigParser(strict=False, delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their letters
     try:
-        parser.read_string(file.read_text(encoding="utf-8"))
+        parser.read_string(read_regular(file, MAX_SOURCE_BYTES).decode())
     except (OSError, ValueError, configparser.Error):
         return []
     return [name for name, _ in parser.items("pytest11")] if parser.has_section("pytest11") else []

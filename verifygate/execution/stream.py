@@ -10,6 +10,8 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
+from verifygate.base.regular_files import open_regular
+
 MAX_BYTES = 256 * 1024 * 1024
 DIGEST_BYTES = 16
 MAX_STACKS = 1024 * 1024
@@ -128,7 +130,7 @@ def read_stream(path: Path, key: str) -> Record:
     if path.stat().st_size > MAX_BYTES:
         record.forged += 1  # the plugin tells a few hundred bytes per test
         return record
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for line in file:
             if not line.endswith(b"\n"):
                 break
@@ -152,7 +154,7 @@ def read_stacks(path: Path) -> tuple[tuple[Place, ...], bool]:
     """
     if not path.exists():
         return (), False
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         text = file.read(MAX_STACKS).decode("utf-8", "replace")
     heads = list(STACK_HEAD.finditer(text))
     if not heads:

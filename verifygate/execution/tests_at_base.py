@@ -7,7 +7,6 @@ then. What cannot be known so (the code of today was imported, the run did not e
 from __future__ import annotations
 
 import ast
-import shutil
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, copy_or_link, read_regular
 from verifygate.execution.collected_tests import read_config
 from verifygate.execution.copies import copy_project
 from verifygate.execution.emulated import ID as EMULATED
@@ -293,7 +293,7 @@ class _There:
         for file in sorted(before.union(self.tree.rglob("conftest.py"))):
             there = copy / file.relative_to(self.tree)
             there.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, there)
+            copy_or_link(file, there)
         return copy
 
     def _module_path(self, tree: Path) -> list[Path]:
@@ -317,10 +317,13 @@ class _There:
         old = self.tree / self.old_name(test).partition("::")[0]
         now = self.watched.context.subject.root / path
         try:
-            texts = [file.read_text(encoding="utf-8") for file in (old, now)]
+            texts = [read_regular(file, MAX_SOURCE_BYTES) for file in (old, now)]
+        except OSError:
+            return False
+        try:
             before, after = (_definition(ast.parse(text), names) for text in texts)
-        except (OSError, SyntaxError, ValueError, RecursionError):
-            return old.is_file() and now.is_file() and old.read_bytes() == now.read_bytes()
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return texts[0] == texts[1]
         if before is None or after is None:
             return texts[0] == texts[1]
         return ast.dump(before) == ast.dump(after)

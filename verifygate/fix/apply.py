@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from verifygate.config.version_pins import VersionRange
 from verifygate.fix.assess import assessed
 from verifygate.fix.draft import CannotFixError, Draft, Project
-from verifygate.fix.fixers import FIXES, fixer, tree_of
+from verifygate.fix.fixers import FIXES, drafted, fixer, tree_of
 from verifygate.fix.prove import Scan, prove
 from verifygate.model import Applicability, Certainty, Finding
 from verifygate.model.check_report import CheckReport
@@ -110,7 +110,7 @@ class _Work:
             file = self.sources.get(own[0].path)
             assert file is not None  # noqa: S101 - a fix was built for it
             try:
-                return fixer(code).draft(tree_of(file), own if together else own[:1], self._project)
+                return drafted(code, tree_of(file), own if together else own[:1], self._project)
             except CannotFixError as error:
                 self._refuse(own if together else own[:1], str(error))
         return None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from verifygate.base.garbage import collection_paused
 from verifygate.config.version_pins import VersionRange
 from verifygate.fix.draft import CannotFixError, Project
-from verifygate.fix.fixers import FIXES, fixer, tree_of
+from verifygate.fix.fixers import FIXES, drafted, tree_of
 from verifygate.model import Applicability, Certainty, Finding
 from verifygate.sources.tree import Sources
 
@@ -44,7 +44,7 @@ def assessed(findings: Sequence[Finding], project: Project) -> tuple[dict[Findin
         return {}, dict.fromkeys(findings, str(error))
     for finding in findings:
         try:
-            safety = fixer(finding.rule).draft(tree, [finding], project).safety
+            safety = drafted(finding.rule, tree, [finding], project).safety
             built[finding] = safety if finding.certainty is Certainty.CERTAIN else Applicability.UNSAFE
         except CannotFixError as error:
             reasons[finding] = str(error)

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
+from verifygate.base.failures import contained, room_for_nesting, words_of
 from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.model import Finding
 from verifygate.protocol import Violation
@@ -32,6 +33,10 @@ FIXES: dict[str, str] = {
 """Code of a rule -> the module that fixes it. The module loads libcst, so it is imported when there is a finding."""
 
 
+RECURSION_LIMIT = 6_000
+"""libcst takes some ten calls for each level of nesting, of which Python's parser allows two hundred."""
+
+
 class Fixer(Protocol):
     """The module of one fix."""
 
@@ -47,6 +52,21 @@ def fixer(code: str) -> Fixer:
     return cast("Fixer", importlib.import_module(FIXES[code]))
 
 
+def drafted(code: str, tree: Tree, findings: Sequence[Finding], project: Project) -> Draft:
+    """The fix of some findings of one rule. Raises CannotFixError, also where our own code breaks."""
+    try:
+        with room_for_nesting(RECURSION_LIMIT):
+            return fixer(code).draft(tree, findings, project)
+    except CannotFixError:
+        raise
+    except Exception as error:
+        raise _broke(error) from error
+
+
+def _broke(error: Exception) -> CannotFixError:
+    return CannotFixError(f"the fix broke, which is a fault of verifygate's own: {words_of(contained(error))}")
+
+
 def tree_of(file: SourceFile, *, dry: bool = False) -> Tree:
     """The file as a libcst tree; a dry one makes drafts without their text.
 
@@ -57,7 +77,13 @@ def tree_of(file: SourceFile, *, dry: bool = False) -> Tree:
 
     if isinstance(file, NotebookFile):
         raise CannotFixError("a notebook is not written: correct the cell in its editor")
-    return Tree(file.path, read_module(file.data), dry=dry)
+    try:
+        with room_for_nesting(RECURSION_LIMIT):
+            return Tree(file.path, read_module(file.data), dry=dry)
+    except CannotFixError:
+        raise
+    except Exception as error:  # of libcst's providers, too
+        raise _broke(error) from error
 
 
 def draft_of(finding: Finding, project: Project) -> Draft | None:
@@ -66,6 +92,6 @@ def draft_of(finding: Finding, project: Project) -> Draft | None:
     if file is None:
         return None
     try:
-        return fixer(finding.rule).draft(tree_of(file), [finding], project)
+        return drafted(finding.rule, tree_of(file), [finding], project)
     except CannotFixError:
         return None

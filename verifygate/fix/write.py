@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.sources.file import SourceFile
 
 
@@ -34,7 +35,7 @@ def write_fixed(changed: Iterable[tuple[SourceFile, SourceFile]], root: Path) ->
     """Replace each file in one step, keeping its mode. Raises UsageError for one that changed meanwhile."""
     pairs = list(changed)
     for old, _ in pairs:
-        if (root / old.path).read_bytes() != old.data:
+        if read_regular(root / old.path, MAX_SOURCE_BYTES) != old.data:
             raise UsageError("the file changed while it was being fixed", where=old.path, remedy="run it again")
     for old, new in pairs:
         try:

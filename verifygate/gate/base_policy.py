@@ -17,6 +17,8 @@ from typing import Any
 
 from verifygate.base.errors import UsageError
 from verifygate.base.lifeline import temporary_folder
+from verifygate.base.regular_files import read_regular
+from verifygate.base.strict_json import MAX_BYTES
 from verifygate.baseline_file import Entry
 from verifygate.baseline_file import read as read_baseline
 from verifygate.config.locate import find
@@ -139,8 +141,12 @@ def _baseline_at(baseline: Path | None, copy: Path, top: Path, commit: str) -> P
 
 
 def _of_baseline(baseline: Path | None, earlier: Path | None) -> Iterator[PolicyDifference]:
-    if baseline and earlier and (not baseline.is_file() or baseline.read_bytes() != earlier.read_bytes()):
+    if baseline and earlier and (not baseline.is_file() or _bytes(baseline) != _bytes(earlier)):
         yield PolicyDifference(key=f"baseline {baseline.as_posix()}", here="another report", there="an earlier one")
+
+
+def _bytes(report: Path) -> bytes:
+    return read_regular(report, MAX_BYTES)
 
 
 def _of_baseline_file(here: Settings, there: Settings) -> Iterator[PolicyDifference]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.model import (
     Check,
     ExecutionDetails,
@@ -50,9 +51,10 @@ class Inputs:
         if file is None:
             asked = self.specification is not None and path == self.specification.path
             place = ((self.policy_root if asked else None) or self.root) / path
-            if not place.is_file():
+            try:
+                file = SourceFile(path, read_regular(place, MAX_SOURCE_BYTES))
+            except OSError:
                 return None
-            file = SourceFile(path, place.read_bytes())
         try:
             return file.lines
         except SourceUnreadableError:

@@ -31,14 +31,15 @@ FULL = Decimal("100.00")
 def handed_in(path: Path, shown: str = "") -> Report:
     """A report.json that still says what its run said. Raises UsageError, calling it `shown`, where it does not."""
     shown = shown or str(path)
-    report = baseline.read(path, shown)
+    text = baseline.text_at(path, shown)
+    report = baseline.parse(text, shown)
     for fault in faults(report):
         raise UsageError(
             f"the report contradicts itself: {fault}",
             where=shown,
             remedy="give a report.json as `verifygate run` of this version wrote it",
         )
-    baseline.refuse_edited(path, shown)
+    baseline.refuse_edited(text, shown)
     return report
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
+from verifygate.base.strict_json import parsed
 from verifygate.model.background import Background, Impact
 from verifygate.model.base import Model, Points, volatile_pointers
 from verifygate.model.check_report import SCHEMA_VERSION
@@ -157,8 +158,8 @@ class Report(Model):
 
     @classmethod
     def from_json(cls, text: str) -> Report:
-        """Read back what `to_json` wrote. Raises ValueError (pydantic's, or json's) for anything else."""
-        document = json.loads(text)
+        """Read back what `to_json` wrote. Raises ValueError (pydantic's, or DocumentError) for anything else."""
+        document = parsed(text)
         if isinstance(document, dict) and document.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
             made = document.get("provenance")
             tool = made.get("tool_version") if isinstance(made, dict) else None

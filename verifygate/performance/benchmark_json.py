@@ -17,6 +17,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import read_regular
+from verifygate.base.strict_json import MAX_BYTES, DocumentError, parsed
 from verifygate.model import Arm, Measurement, Status
 from verifygate.performance.comparison import BASE, HALF, TF32, ArmRecord, Comparison
 
@@ -90,7 +92,11 @@ class Benchmarks:
 def read(root: Path, path: str) -> Benchmarks:
     """The benchmarks of a file below `root`. Raises UsageError where it is none, or keeps no raw samples."""
     try:
-        document = _Document.model_validate_json((root / path).read_bytes())
+        data = read_regular(root / path, MAX_BYTES, tree=root)
+        parsed(data)  # two values of one name are refused
+        document = _Document.model_validate_json(data)
+    except DocumentError as error:
+        raise UsageError(f"is not JSON of pytest-benchmark: {error}", where=path, remedy=REMEDY) from None
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=path, remedy=REMEDY) from None
     except ValidationError as error:

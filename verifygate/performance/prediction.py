@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from verifygate.base.lifeline import temporary_folder
+from verifygate.base.regular_files import MAX_ANSWER_BYTES, read_regular
 from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Check, Evidence, EvidenceClass, Measurement, Profile, Status
 from verifygate.performance.anatomy import attainable, attainable_share
@@ -50,7 +51,7 @@ def _predicted(subject: Subject, settings: PerformanceSettings, arm: str) -> Pro
 
 def _read(arm: str, answer: Path, completed: Completed) -> Profile:
     try:
-        told: Any = json.loads(answer.read_text(encoding="utf-8"))
+        told: Any = json.loads(read_regular(answer, MAX_ANSWER_BYTES))
     except OSError:
         return Profile(arm=arm, reason=f"its process ended early: {completed.ending}")
     except ValueError:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 import verifygate
 from verifygate.base.lifeline import temporary_folder
+from verifygate.base.regular_files import MAX_ANSWER_BYTES, read_regular
 from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Finding, Profile
 from verifygate.performance.comparison import ArmRecord, Comparison
@@ -90,7 +91,7 @@ def _profiled(
 def _read(arm: str, answer: Path, completed: Completed) -> Profile:
     """What the process wrote; a reason where it wrote nothing, or nothing that our own code writes."""
     try:
-        told: Any = json.loads(answer.read_text(encoding="utf-8"))
+        told: Any = json.loads(read_regular(answer, MAX_ANSWER_BYTES))
     except OSError:
         return Profile(arm=arm, reason=f"its process ended early: {completed.ending}")
     except ValueError:

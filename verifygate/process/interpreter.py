@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import open_regular
 from verifygate.config.settings import Settings
 from verifygate.process.isolation import LAYERS, Isolation, granted, isolation_of
 from verifygate.process.subject import Subject, discover_interpreter
@@ -75,7 +76,7 @@ def _place(settings: Settings) -> str | None:
 
 
 def _is_script(path: Path) -> bool:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(2) == b"#!"
 
 

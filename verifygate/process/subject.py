@@ -23,6 +23,7 @@ from enum import Enum
 from pathlib import Path
 
 from verifygate.base.lifeline import temporary_folder, watched
+from verifygate.base.regular_files import open_regular
 from verifygate.process import orphans
 from verifygate.process.isolation import LAYERS, Confinement, Isolation, confinement, granted
 from verifygate.process.orphans import Family
@@ -294,7 +295,7 @@ class _Reader:
 
     def read(self, *, final: bool = False) -> None:
         """Pass on what has come since."""
-        with self._path.open("rb") as file:
+        with open_regular(self._path) as file:
             file.seek(self._position)
             data = file.read(MAX_OUTPUT_BYTES)
         self._position += len(data)
@@ -363,7 +364,7 @@ def _written(outputs: Sequence[Path]) -> int:
 
 def _tail(path: Path) -> str:
     """What was written: all of it, or its first and its last bytes and how many were between them."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = file.seek(0, os.SEEK_END)
         left_out = size - HEAD_BYTES - TAIL_BYTES
         if left_out <= 0:

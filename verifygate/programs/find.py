@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from verifygate.base.failures import room_for_nesting
 from verifygate.base.garbage import collection_paused
 from verifygate.model.program import Program
 from verifygate.programs.argparse_options import declared_by_assignments, declared_by_calls, has_sub_commands
@@ -25,7 +26,7 @@ from verifygate.programs.yacs_settings import settings_of_yacs
 from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static.part import room_for_nesting
+from verifygate.static.part import RECURSION_LIMIT
 from verifygate.static.symbols.program import Function, Module
 
 MOST_FOUND = 5
@@ -70,7 +71,7 @@ def found_programs(sources: Sources, root: Path) -> tuple[Program, ...]:
     What is aside, such as `legacy/` or `bench.py`, counts where there is nothing else. `root` is the folder that
     commands run in.
     """
-    with warnings.catch_warnings(), room_for_nesting(), collection_paused():
+    with warnings.catch_warnings(), room_for_nesting(RECURSION_LIMIT), collection_paused():
         warnings.simplefilter("ignore")  # the project's own SyntaxWarnings are no business of this
         reach = Reach(sources)
         found = sorted(_found(reach, root), key=lambda each: each.order)
@@ -81,7 +82,7 @@ def found_programs(sources: Sources, root: Path) -> tuple[Program, ...]:
 
 def found_functions(sources: Sources) -> tuple[str, ...]:
     """The functions that train, for a project in which no program was found that calls one: ``train` (engine.py:8)`."""
-    with warnings.catch_warnings(), room_for_nesting(), collection_paused():
+    with warnings.catch_warnings(), room_for_nesting(RECURSION_LIMIT), collection_paused():
         warnings.simplefilter("ignore")
         found = [
             (function.symbol, function.module.path, function.node.lineno)

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.config.documents import read_yaml
 from verifygate.programs.option import NOT_KNOWN, Option, literal, setting_name, type_name
 from verifygate.static.symbols.program import Class, Function, Module
@@ -153,7 +154,7 @@ def _document(path: Path, root: Path) -> tuple[dict[str, Any], str]:
         if not path.resolve().is_relative_to(root.resolve()):
             return {}, ""
         said = read_yaml(path, str(path)).data
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_regular(path, MAX_SOURCE_BYTES, tree=root).decode("utf-8-sig").splitlines()
     except (UsageError, OSError, ValueError, RuntimeError):  # a link to itself is one of these
         return {}, ""
     return said, next((line for line in lines if line.strip()), "")

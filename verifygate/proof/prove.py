@@ -14,6 +14,7 @@ from verifygate import instrument
 from verifygate.base.distribution import install
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.lifeline import temporary_folder
+from verifygate.base.regular_files import MAX_ANSWER_BYTES, read_regular
 from verifygate.process.subject import Completed, Subject
 from verifygate.proof.method import METHODS, Judgement
 
@@ -94,7 +95,7 @@ def run_jobs(jobs: list[dict[str, Any]], interpreter: Path) -> list[dict[str, An
                 f"the interpreter cannot be started: {error.strerror}", where=_shown(interpreter)
             ) from error
         try:
-            results = json.loads(answer.read_text(encoding="utf-8"))
+            results = json.loads(read_regular(answer, MAX_ANSWER_BYTES))
         except (OSError, ValueError) as error:
             raise VerifygateError(f"the examples did not finish: {_ending(completed)}") from error
     if "missing" in results:

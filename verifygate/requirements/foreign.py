@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from xml.etree.ElementTree import ParseError
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import TooLargeError, read_regular
 from verifygate.config.settings import ForeignResults
 from verifygate.model import EvidenceClass, ForeignFile, TestOutcome
 from verifygate.requirements.facts import Test
@@ -72,9 +73,9 @@ def _file(root: Path, path: str, kind: EvidenceClass) -> Foreign:
 def _bytes(root: Path, path: str) -> bytes:
     file = root / path
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise UsageError("larger than 64 MiB", where=path, remedy="give one file for each suite")
-        return file.read_bytes()
+        return read_regular(file, MAX_BYTES, tree=root)
+    except TooLargeError:
+        raise UsageError("larger than 64 MiB", where=path, remedy="give one file for each suite") from None
     except OSError as error:
         raise UsageError(
             f"cannot be read: {error.strerror}", where=path, remedy="let the other runner write it before the gate runs"

@@ -6,6 +6,7 @@ it never proves the requirement alone, and without that word it is PARTIAL at be
 
 from __future__ import annotations
 
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.model import EvidenceClass, Status
 from verifygate.requirements.facts import Answer, Cite, Facts
 from verifygate.requirements.queries import Query, ReviewQuery
@@ -58,7 +59,7 @@ def _digest(of: str, facts: Facts) -> str | None:
     file = (root / path).resolve()
     if not file.is_relative_to(root) or not file.is_file():
         return None
-    return _digest_of(SourceFile(path, file.read_bytes()), name)
+    return _digest_of(SourceFile(path, read_regular(file, MAX_SOURCE_BYTES)), name)
 
 
 def _digest_of(file: SourceFile, name: str) -> str | None:

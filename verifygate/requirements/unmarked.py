@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from verifygate.base.counts import counted
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.model import Check, EvidenceClass, RequirementResult, Status
 from verifygate.requirements.facts import Cite, Facts, listed
 from verifygate.requirements.queries import QueryKind
@@ -40,13 +41,20 @@ def told_together(
 
 def asking(specification: Specification, root: Path) -> list[tuple[Requirement, list[str]]]:
     """The requirements that ask for marked tests, each with the files of the project that write its mark."""
-    texts = {path.relative_to(root).as_posix(): path.read_bytes() for path in walk(root)}
+    texts = {path.relative_to(root).as_posix(): _bytes(path, root) for path in walk(root)}
     found = []
     for each in specification.spec.requirements:
         if _asks_for_marks(each):
             mark = re.compile(rb"requirement\(\s*[\"']" + re.escape(each.id.encode()) + rb"[\"']")
             found.append((each, [path for path, data in texts.items() if mark.search(data)]))
     return found
+
+
+def _bytes(path: Path, root: Path) -> bytes:
+    try:
+        return read_regular(path, MAX_SOURCE_BYTES, tree=root)
+    except OSError:  # the static stage says so
+        return b""
 
 
 def _asks_for_marks(requirement: Requirement) -> bool:

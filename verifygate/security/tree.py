@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from verifygate.base.regular_files import read_regular
 from verifygate.sources.file import SourceFile, SourceUnreadableError, is_encodable
 from verifygate.sources.import_resolution import ImportResolver
 from verifygate.sources.tree import Sources
@@ -169,9 +170,9 @@ def _is_left_out(folder: Path) -> bool:
 def _text(path: Path) -> str | None:
     """The text of a regular file of a usual size; None for anything else."""
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_TEXT_BYTES:
+        if path.is_symlink():
             return None
-        data = path.read_bytes()
+        data = read_regular(path, MAX_TEXT_BYTES)
     except OSError:
         return None
     if b"\0" in data:

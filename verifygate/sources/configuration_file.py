@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from pathlib import Path
 
 from verifygate.base.digests import digest_of
+from verifygate.base.regular_files import open_regular, read_regular
 from verifygate.sources.byte_patterns import Alternatives
 
 _OF_TESTS = frozenset({"tests", "test", "testdata", "fixtures"})
@@ -24,9 +24,11 @@ PRECISION_WORDS = Alternatives(
 class ConfigurationFile:
     """One file, read when something asks for it. `path` is POSIX and relative to the root (or as the user gave it)."""
 
-    def __init__(self, path: str, origin: str = "", data: bytes | None = None) -> None:
+    def __init__(self, path: str, origin: str = "", data: bytes | None = None, *, tree: str | None = None) -> None:
         self.path = path
         self._origin = origin
+        self._tree = tree
+        """The folder that it came with, out of which no link is followed."""
         if data is not None:
             self.data = data
 
@@ -37,11 +39,20 @@ class ConfigurationFile:
             return b""
         self.stamp  # noqa: B018 - taken first: what changes meanwhile must not be known by the later one
         try:
-            if os.stat(self._origin).st_size > MAX_BYTES:  # noqa: PTH116 - asked of every file
-                return b""
-            return Path(self._origin).read_bytes()
+            return read_regular(self._origin, MAX_BYTES, tree=self._tree)
         except OSError:
             return b""
+
+    @property
+    def why_not_read(self) -> str:
+        """Why its bytes are not known, where it is there; that it is large is no such reason: it is data then."""
+        try:
+            open_regular(self._origin, tree=self._tree).close()
+        except FileNotFoundError:
+            return ""  # a link that leads nowhere
+        except OSError as error:
+            return error.strerror or "unknown"
+        return ""
 
     @cached_property
     def stamp(self) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import open_regular, read_regular
 from verifygate.sources.configuration_file import MAX_FILES, SUFFIXES, ConfigurationFile
-from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, SourceFile, is_encodable
+from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, MOST_SEARCHED_BYTES, SourceFile, is_encodable
 from verifygate.sources.named_programs import named_programs
 from verifygate.sources.tree import Sources
 
@@ -17,6 +19,8 @@ PYTHON_SUFFIXES = (".py", ".pyw")
 BESIDE_SOURCE = (".ipynb", ".pyc")
 """Files that may hold a program although they are no Python text."""
 AUDITED = (*PYTHON_SUFFIXES, ".ipynb")
+MAX_ENVIRONMENT_BYTES = 64 * 1024
+"""A `pyvenv.cfg` has a few lines."""
 OUTPUTS = frozenset({"build", "dist"})
 SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist", "__pypackages__"})
 """Folders of copies and of other people's code; virtual environments are recognised by their pyvenv.cfg.
@@ -48,7 +52,8 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
         shut: list[OSError] = []
         beside: list[Path] = []
         other: list[Path] = []
-        for file in [start] if start.is_file() else walk(start, shut.append, beside, other):
+        tree = root if confined or start.resolve().is_relative_to(root.resolve()) else start
+        for file in walk(start, shut.append, beside, other) if start.is_dir() else [start]:
             if file.suffix in BESIDE_SOURCE:
                 other.append(file)
                 continue
@@ -60,14 +65,14 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
                 unreadable.append((shown, "its name is no text in this locale: rename it, or set PYTHONUTF8=1"))
                 continue
             try:
-                found[path] = SourceFile(path, file.read_bytes(), os.fspath(file))
+                found[path] = _read_source(file, path, tree)
             except OSError as error:
                 unreadable.append((path, f"cannot be read: {error.strerror}"))
         for file in other:
             path = _path_in_reports(file, root, given)
             if path in found or not is_encodable(path) or any(fnmatch(path, pattern) for pattern in patterns):
                 continue
-            read = _read_beside_source(file, path)
+            read = _read_beside_source(file, path, tree)
             if isinstance(read, SourceFile):
                 found[path] = read
             elif read:
@@ -75,7 +80,11 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
         for file in sorted(beside, key=lambda each: len(each.parts))[: MAX_FILES - len(configuration)]:
             path = _path_in_reports(file, root, given)
             if is_encodable(path) and not any(fnmatch(path, pattern) for pattern in patterns):
-                configuration[path] = ConfigurationFile(path, os.fspath(file))
+                made = ConfigurationFile(path, os.fspath(file), tree=os.fspath(tree))
+                if why := made.why_not_read:
+                    unreadable.append((path, f"cannot be read: {why}"))
+                else:
+                    configuration[path] = made
         unreadable += [
             (_path_in_reports(Path(error.filename), root, given), f"cannot be read: {error.strerror}") for error in shut
         ]
@@ -88,16 +97,25 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
     return Sources(found.values(), unreadable, configuration.values())
 
 
-def _read_beside_source(file: Path, path: str) -> SourceFile | str | None:
+def _read_source(file: Path, path: str, tree: Path) -> SourceFile:
+    """One file. Of one that is too large for a source the beginning is held, and whether it mentions AMP anywhere."""
+    source = SourceFile(path, read_regular(file, MOST_SEARCHED_BYTES, tree=tree), os.fspath(file))
+    if source.size > MAX_FILE_BYTES:
+        source.mentions_amp, source.digest  # noqa: B018 - computed of all of it, and kept
+        source.data = source.data[: MAX_FILE_BYTES + 1]
+    return source
+
+
+def _read_beside_source(file: Path, path: str, tree: Path) -> SourceFile | str | None:
     """A notebook; or why what may be a program cannot be analysed, where it mentions AMP."""
     try:
         if file.suffix == ".ipynb":
             from verifygate.sources.notebook import read_notebook  # for few projects
 
-            return read_notebook(path, file.read_bytes())
+            return read_notebook(path, read_regular(file, MOST_SEARCHED_BYTES, tree=tree))
         if any(file.with_suffix(suffix).exists() for suffix in PYTHON_SUFFIXES) or not file.is_file():
             return None
-        with file.open("rb") as opened:
+        with open_regular(file, tree=tree) as opened:
             data = opened.read(MAX_FILE_BYTES)
         return _BYTECODE if AMP_WORDS.found_in(data) or b"scaler" in data else None  # names stand apart there
     except OSError as error:
@@ -143,8 +161,8 @@ def walk(
     for entry in entries:
         if entry.name.endswith(PYTHON_SUFFIXES):
             file = folder / entry.name
-            if entry.is_file(follow_symlinks=False) or file.is_file():  # the entry raises for a link to itself
-                yield file
+            if entry.is_file(follow_symlinks=False) or _is_there(file):
+                yield file  # what it is, whoever reads it finds out
         elif other is not None and entry.name.endswith(BESIDE_SOURCE):
             if folder.name != "__pycache__":
                 other.append(folder / entry.name)
@@ -157,6 +175,14 @@ def walk(
             follow = entry.is_symlink() and _is_as_it_lies(folder, top) and _leads_to_skipped(folder / entry.name, top)
         if follow:
             yield from walk(folder / entry.name, on_error, beside, other, top)
+
+
+def _is_there(file: Path) -> bool:
+    """Whether something else than a folder bears a name: a link that leads nowhere is nothing."""
+    try:
+        return not stat.S_ISDIR(file.stat().st_mode)
+    except OSError:
+        return False
 
 
 def is_walked(root: Path, path: str, exclude: Iterable[str] = ()) -> bool:
@@ -184,7 +210,7 @@ def _holds_python(folder: Path) -> bool:
 def _is_environment(folder: Path) -> bool:
     """Whether it is a virtual environment: an empty `pyvenv.cfg` makes none."""
     try:
-        return b"home" in (folder / "pyvenv.cfg").read_bytes()
+        return b"home" in read_regular(folder / "pyvenv.cfg", MAX_ENVIRONMENT_BYTES)
     except OSError:
         return False
 

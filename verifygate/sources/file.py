@@ -6,11 +6,12 @@ import codecs
 import io
 import os
 import re
+from bisect import bisect_right
 from collections import deque
 from functools import cached_property
-from pathlib import Path
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import read_regular
 from verifygate.sources.byte_patterns import Alternatives, whole
 from verifygate.sources.outline import OPENS, Span, split, strings_of
 
@@ -28,6 +29,8 @@ SET_BY_NAME = Alternatives(r"setattr\(self,\s*[^\"'\s]|self\.__dict__(?:\[|\.upd
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
 """A larger file is data in the guise of a module; it is reported as not analysed."""
+MOST_SEARCHED_BYTES = 16 * MAX_FILE_BYTES
+"""As much of it is searched for words of AMP; of a file that is larger still nothing is known."""
 HELD_AGAIN_BYTES = 256 * 1024
 """How much of released text is held once it is read again: rules look at one file several times in a row."""
 
@@ -92,7 +95,7 @@ class SourceFile:
     def data(self) -> bytes:
         """Its bytes, read again after `let_go`. Raises UsageError if they have changed."""
         try:
-            data = Path(self._origin).read_bytes()
+            data = read_regular(self._origin, MAX_FILE_BYTES)
         except OSError:
             data = None
         if data is None or hash(data) != self._hash:
@@ -211,7 +214,8 @@ class SourceFile:
         return not comment and not self._is_text(offset)
 
     def _is_text(self, offset: int) -> bool:
-        return any(start < offset < end for start, end in self._texts)
+        at = bisect_right(self._texts, (offset,)) - 1
+        return at >= 0 and offset < self._texts[at][1]
 
     @cached_property
     def _texts(self) -> list[tuple[int, int]]:

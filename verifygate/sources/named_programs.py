@@ -19,7 +19,8 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.records import record
-from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, SourceFile
+from verifygate.base.regular_files import open_regular, read_regular
+from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, MOST_SEARCHED_BYTES, SourceFile
 
 RUNS = (b"exec(", b"run_path", b"importlib", b"sys.executable")
 """What runs the text of a file, whatever its name is; `importlib` makes loaders."""
@@ -33,8 +34,6 @@ OUTPUTS = frozenset({"build", "dist", "node_modules", "__pypackages__"})
 """Folders that a walk leaves out, and that a module's name may lead through."""
 MOST_FILES = 2_000
 """Files of one folder or archive that are looked at."""
-MOST_BYTES = 16 * MAX_FILE_BYTES
-"""Of an archive, unpacked."""
 _STRING = rb"""(["'])([^"'\s*?<>|:;,(){}=]{1,200})\1"""
 _IMPORTED = rb"(?m)^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\w+))?"
 _PYTHONPATH = rb"(?m)^\s*pythonpath\s*=(.*(?:\n[ \t]+.*)*)"
@@ -93,7 +92,7 @@ def _names_of_source(file: SourceFile, outputs: Iterable[str]) -> Names:
 
 def _names_of_setting(file: Path) -> Names:
     try:
-        data = file.read_bytes()
+        data = read_regular(file, MAX_FILE_BYTES)
     except OSError:
         data = b""
     if b"pythonpath" not in data:
@@ -170,7 +169,7 @@ class _Tree:
         if path.endswith(ARCHIVES):
             return _archive_mentions_amp(self._root / path)
         try:
-            with (self._root / path).open("rb") as opened:
+            with open_regular(self._root / path, tree=self._root) as opened:
                 data = opened.read(MAX_FILE_BYTES)
         except OSError:
             return False
@@ -183,10 +182,10 @@ def _archive_mentions_amp(file: Path) -> bool:
     import zipfile  # for few projects
 
     try:
-        with zipfile.ZipFile(file) as archive:
+        with open_regular(file) as opened, zipfile.ZipFile(opened) as archive:
             held = [each for each in archive.infolist() if each.filename.endswith(".py")][:MOST_FILES]
             sizes = accumulate(each.file_size for each in held)
-            looked_at = (each for each, size in zip(held, sizes, strict=True) if size <= MOST_BYTES)
+            looked_at = (each for each, size in zip(held, sizes, strict=True) if size <= MOST_SEARCHED_BYTES)
             return any(each.file_size <= MAX_FILE_BYTES and _is_program(archive.read(each)) for each in looked_at)
     except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile):
         return False

@@ -7,17 +7,14 @@ import posixpath
 from collections.abc import Mapping
 from pathlib import Path
 
+from verifygate.base.regular_files import repository_of
+
 
 def folder_in_repository(folder: Path) -> str:
     """`services/trainer`: the way from the root of the repository down to a folder; empty at the root, and outside."""
     real = os.path.realpath(folder)
-    top = real
-    while not os.path.lexists(os.path.join(top, ".git")):  # noqa: PTH118 - asked before every commit: text is enough
-        parent = os.path.dirname(top)  # noqa: PTH120
-        if parent == top:
-            return ""
-        top = parent
-    return "" if top == real else os.path.relpath(real, top).replace(os.sep, "/")
+    top = repository_of(real)
+    return "" if top in ("", real) else os.path.relpath(real, top).replace(os.sep, "/")
 
 
 def path_in_repository(path: str, folder: str, top: str = "") -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.lifeline import temporary_folder
+from verifygate.base.regular_files import copy_or_link
 from verifygate.sources import git
 from verifygate.sources.discovery import SKIPPED_FOLDERS
 
@@ -34,7 +34,7 @@ def tree_of(root: Path, commit: str, *, with_ignored_code: bool = False) -> Iter
                 continue
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             if code:
-                shutil.copyfile(root / path, tree / path)
+                copy_or_link(root / path, tree / path)
             else:
                 (tree / path).symlink_to(root / path)
         yield tree

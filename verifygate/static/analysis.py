@@ -86,8 +86,19 @@ class Analysis:
         self.constants = Constants(self.evaluator)
         self.tensor_dtypes = TensorDtypes(self.roles)
         self.not_followed: list[NotFollowed] = []
+        self.broken: list[NotFollowed] = []
+        """Entry points at which the exploration broke."""
+        self.decided_by_order: set[str] = set()
+        """The codes of the rules that asked for violations of the protocol."""
         self.answers: dict[Hashable, Any] = {}
         """What `memoised` functions have answered."""
+
+    def afresh(self) -> Analysis:
+        """The same analysis, with nothing worked out: what broke halfway must not be half known to other rules."""
+        made = Analysis(self.program, self.timings, self._versions)
+        made.not_followed, made.broken = self.not_followed, self.broken
+        made.decided_by_order = self.decided_by_order
+        return made
 
     def version_of(self, framework: Framework) -> VersionRange | None:
         """The versions of a framework that the project allows; None where it says nothing of them."""
@@ -305,6 +316,7 @@ class Analysis:
 
     def violations(self, code: str) -> list[ViolationReport]:
         """The violations of the protocol that bear a rule's code, one per place, in order of place."""
+        self.decided_by_order.add(code)
         return self._protocol.get(code, [])
 
     @shared
@@ -314,6 +326,7 @@ class Analysis:
         for report in explorations.violations():
             grouped.setdefault(report.violation, []).append(report)
         self.not_followed += explorations.not_followed
+        self.broken += explorations.broken
         regions = self.written_regions.by_function
         for place, reason in (
             *unknown_scalers(self.functions, self.roles),

@@ -25,6 +25,8 @@ class AnalysisResult:
     rules: tuple[str, ...]
     idle: tuple[str, ...]
     """Rules that ran and had nothing to look at: no file names what they are about."""
+    gave_up: tuple[str, ...]
+    """Rules that broke somewhere: what they find elsewhere is told, and that they find no more is not known."""
     too_new: tuple[str, ...]
     """Rules that were asked for, and are silent: they ask for a newer torch than the project allows."""
 
@@ -54,6 +56,7 @@ def together(parts: Sequence[AnalysisResult]) -> AnalysisResult:
         contract=_contract([part.contract for part in parts]),
         rules=first.rules,
         idle=tuple(code for code in first.rules if all(code in part.idle for part in parts)),
+        gave_up=tuple(code for code in first.rules if any(code in part.gave_up for part in parts)),
         too_new=first.too_new,
     )
 

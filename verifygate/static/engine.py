@@ -66,7 +66,7 @@ def analyse(
     about: Callable[[str], bool] | None = None,
     means: Means = Means(),  # noqa: B008 - it is never changed
 ) -> AnalysisResult:
-    """Analyse the files. A rule that crashes is not caught here: a gate that lost a rule must not pass.
+    """Analyse the files. A rule that breaks is listed, with the file at which it did.
 
     The list of constructs is for reports; whoever only wants findings saves it. `lets_go`: of large sources, only what
     is looked at is held. Unless `merged`, each location is a finding of its own, whatever its cause. A file of
@@ -105,7 +105,8 @@ def _results(asked: Sequence[tuple[Sources, Task]], means: Means) -> Iterator[An
     for (part, _), key, result in zip(asked, keys, known, strict=True):
         if result is None:
             result = next(made)
-            if means.kept is not None and not part.unreadable:  # what cannot be read today may be readable tomorrow
+            # what cannot be read today may be readable tomorrow, and there may be more memory then
+            if means.kept is not None and not part.unreadable and not result.gave_up:
                 means.kept.keep(key, result)
         yield result
 

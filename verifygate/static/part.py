@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-import sys
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from verifygate.base.cpu_time import OFF, Timings
 from verifygate.base.errors import UsageError
+from verifygate.base.failures import contained, room_for_nesting, words_of
 from verifygate.base.garbage import collection_paused
 from verifygate.base.records import record, replace
 from verifygate.config.rule_selection import RuleSelection, ignoring_pattern
@@ -21,12 +20,14 @@ from verifygate.model import (
     Detail,
     Finding,
     NotAnalysed,
+    NotFollowed,
     PathStep,
     Place,
     Suppression,
 )
 from verifygate.model.fingerprint import Fingerprints
 from verifygate.sources import suppressions
+from verifygate.sources.configuration_file import SUFFIXES
 from verifygate.sources.file import SourceUnreadableError
 from verifygate.sources.notebook import NotebookFile
 from verifygate.sources.tree import Sources
@@ -35,6 +36,7 @@ from verifygate.static.analysis_result import AnalysisResult, each_once
 from verifygate.static.causes import agreeing, one_per_cause, told_once
 from verifygate.static.contract.build import precision_contract
 from verifygate.static.contract.byte_facts import byte_facts
+from verifygate.static.failures import gave_up, place_of
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs, unfollowed
 from verifygate.static.prefilter import Prefilter
@@ -89,12 +91,26 @@ class Task:
 
 
 def analyse_part(sources: Sources, task: Task, timings: Timings = OFF) -> AnalysisResult:
-    """Analyse files that may run together. A rule that crashes is not caught: a gate that lost a rule must not pass.
+    """Analyse files that may run together.
 
-    Raises UsageError where a file that was let go of has changed when it is asked for.
+    A fault of our own costs the rule that it is in, or the file at which everything else broke: that is told, and what
+    was lost is no PASS. Raises UsageError where a file that was let go of has changed when it is asked for.
     """
+    try:
+        return _analysed(sources, task, timings)
+    except Exception as error:
+        place = place_of(contained(error))
+        if place is None or sources.get(place[0]) is None:
+            raise
+        reason = f"the analysis broke at it, which is a fault of verifygate's own: {words_of(error)}"
+        rest = [file for file in sources if file.path != place[0]]
+        left = Sources(rest, (*sources.unreadable, (place[0], reason)), sources.configuration, sources.links)
+        return analyse_part(left, task, timings)
+
+
+def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
     asked, loaded = task.rules()
-    with warnings.catch_warnings(), room_for_nesting(), collection_paused():
+    with warnings.catch_warnings(), room_for_nesting(RECURSION_LIMIT), collection_paused():
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
         with timings.part("pick files"):
             picker = Prefilter(sources, load_rules().values())
@@ -106,7 +122,9 @@ def analyse_part(sources: Sources, task: Task, timings: Timings = OFF) -> Analys
             analysis.configuration.settings  # noqa: B018 - read now, while the text of the sources is held
             with timings.part("let go of what rules do not look at"):
                 analysis.program.let_go()
-        matches = _matches(loaded, analysis, timings)
+        matches, broken, analysis = _matches(loaded, analysis, timings)
+        lacking = {each.rule for each in broken} | (analysis.decided_by_order if analysis.broken else set())
+        broken += analysis.broken
         causes: dict[str, Hashable] = {}
         found = sorted(_findings(matches, sources, causes, task.known_as), key=lambda finding: finding.order)
         kept, silenced, idle, problems = suppressed(found, written, set(loaded))
@@ -120,18 +138,21 @@ def analyse_part(sources: Sources, task: Task, timings: Timings = OFF) -> Analys
             contract = precision_contract(analysis, scanned, among_amp=task.among_amp)
         open_calls = unfollowed(analysis) if task.with_constructs else ()
         with timings.part("parse what rules do not look at"):
-            lost = tuple(_not_analysed(sources, analysis, task))
+            lost = (*_not_analysed(sources, analysis, task), *_given_up(broken))
         return AnalysisResult(
             files_checked=_checked(sources, {each.path for each in lost}),
             findings=tuple(sorted([*kept, *problems], key=lambda finding: finding.order)),
             suppressions=tuple(silenced),
             idle_suppressions=tuple(idle),
             not_analysed=lost,
-            not_followed=each_once([*analysis.not_followed, *analysis.cut_short(), *contract.not_judged, *open_calls]),
+            not_followed=each_once(
+                [*analysis.not_followed, *analysis.cut_short(), *contract.not_judged, *open_calls, *broken]
+            ),
             constructs=constructs(analysis) if task.with_constructs else (),
             contract=contract,
             rules=tuple(loaded),
             idle=tuple(code for code in loaded if code in picker.idle),
+            gave_up=tuple(code for code in loaded if code in lacking),
             too_new=tuple(code for code in asked if code not in loaded),
         )
 
@@ -158,14 +179,29 @@ def _analysis(
         return Analysis(program, timings, versions)
 
 
-def _matches(loaded: dict[str, LoadedRule], analysis: Analysis, timings: Timings) -> Matches:
-    """What each rule finds, but for what a test expects to be wrong."""
+def _matches(
+    loaded: dict[str, LoadedRule], analysis: Analysis, timings: Timings
+) -> tuple[Matches, list[NotFollowed], Analysis]:
+    """What each rule finds, but for what a test expects; which rules broke, and where; and an analysis that did not."""
     matches: Matches = []
+    broken: list[NotFollowed] = []
     for code, rule in loaded.items():
         with timings.part(f"{code} {rule.rule.name}"):
-            found_by = (match for match in rule.check(analysis) if not _is_expected(match, analysis))
-            matches += [(rule, _at_most_likely(match, analysis)) for match in found_by]
-    return matches
+            try:
+                for match in rule.check(analysis):
+                    if not _is_expected(match, analysis):
+                        matches.append((rule, _at_most_likely(match, analysis)))
+            except Exception as error:
+                first = next(iter(analysis.program.picked), next(analysis.program.sources.paths, "."))
+                broken.append(gave_up(error, first, f"{code} {rule.rule.name}", code))
+                analysis = analysis.afresh()
+    return matches, broken, analysis
+
+
+def _given_up(broken: Iterable[NotFollowed]) -> Iterator[NotAnalysed]:
+    """Files at which a rule broke, as files that were not analysed: nobody may take them for clean."""
+    reasons = {each.path: each.reason for each in broken}
+    return (NotAnalysed(path=path, reason=reason, mentions_amp=True) for path, reason in sorted(reasons.items()))
 
 
 def _is_expected(match: Match | ConfigurationMatch, analysis: Analysis) -> bool:
@@ -179,17 +215,6 @@ def _at_most_likely(match: Match | ConfigurationMatch, analysis: Analysis) -> Ma
     if match.certain and any(map(analysis.dead_switches.rule_out, places)):
         return replace(match, certain=False)
     return match
-
-
-@contextmanager
-def room_for_nesting() -> Iterator[None]:
-    """Let recursion go as deep as the deepest file that is analysed at all needs, through every function inlined."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, RECURSION_LIMIT))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
 
 
 def _once(found: list[Finding], sources: Sources) -> list[Finding]:
@@ -309,5 +334,5 @@ def _not_analysed(sources: Sources, analysis: Analysis, task: Task) -> Iterable[
         yield NotAnalysed(
             path=path,
             reason=reason,
-            mentions_amp=found is None or found.mentions_amp or path in hidden,
+            mentions_amp=found.mentions_amp or path in hidden if found else not path.endswith(SUFFIXES),
         )

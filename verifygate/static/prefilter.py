@@ -36,6 +36,8 @@ _SHARED = (b".amp", b"import amp", b"caler", b"torch.float16", b"TrainingArgumen
 """What several words hold: a file without it is not searched for any of them."""
 _SMALL = 20_000
 """Bytes, of some five hundred lines."""
+_PAYS = 100
+"""From so many words on that are looked for in one file, all of its words are noted once."""
 _DEFINED = re.compile(rb"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _MADE = re.compile(rb"(?:    )?(\w+)[ \t]*=[^\n=]*\b(?:autocast|GradScaler)\b")
 _LETTER = re.compile(rb"\w")
@@ -145,12 +147,32 @@ def _scales(file: SourceFile) -> bool:
     return b"optimizer" in file.data and file.in_code(b"scaler")
 
 
+class _Words:
+    """Where whole words stand in a file. Searching it for each of thousands of names would take time by its square."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._searches = 0
+        self._noted: dict[bytes, list[int]] = {}
+
+    def offsets(self, word: bytes) -> Iterable[int]:
+        """Where a word stands, in order."""
+        self._searches += 1
+        if self._searches <= _PAYS or not _WORD.fullmatch(word):
+            return _offsets(self._data, word, whole_word=True)
+        if not self._noted:
+            for found in _WORD.finditer(self._data):
+                self._noted.setdefault(found[0], []).append(found.start())
+        return self._noted.get(word, ())
+
+
 class _Definitions:
     """The definitions at the top level of a file, by number, and what stands in them; -1 is all that is between."""
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
         self._data = file.data
+        self._words = _Words(file.data)
         self._spans = () if _is_looked_at_whole(file) else file.definitions
         self._whole = not self._spans
         self._starts = [span.start for span in self._spans]
@@ -194,7 +216,7 @@ class _Definitions:
         span = self._spans[defined]
         matters = span.kind != "class" or self._hands_out(span)
         for name in (span.name, *self._set_for_all(span)):
-            for offset in _offsets(self._data, name, whole_word=True):
+            for offset in self._words.offsets(name):
                 number = self._number(offset)
                 if number == -1:
                     continue
@@ -233,7 +255,8 @@ class _Definitions:
 
     def _uses(self, matches: Callable[[bytes], bool], between: Iterable[int]) -> list[int]:
         """Where something stands that the file imports by a statement that matches, or binds to what stands there."""
-        queue = {name for offset in between for name in self._bound(offset)}
+        seen: set[int] = set()
+        queue = {name for offset in between for name in self._bound(offset, seen)}
         for source, names in self._file.imports:
             for name, alias in _ALIASED.findall(names):
                 if matches(b"from %b import %b" % (source, name) if source else b"import %b" % name):
@@ -241,21 +264,27 @@ class _Definitions:
         found: dict[bytes, list[int]] = {}
         while queue:
             name = queue.pop()
-            found[name] = list(_offsets(self._data, name, whole_word=True))
+            found[name] = list(self._words.offsets(name))
             queue |= {
                 bound
                 for offset in found[name]
                 if self._number(offset) == -1
-                for bound in self._bound(offset)
+                for bound in self._bound(offset, seen)
                 if bound not in found
             }
         return [offset for offsets in found.values() for offset in offsets]
 
-    def _bound(self, offset: int) -> Iterator[bytes]:
-        """The names to which a statement outside of definitions may bind what stands there."""
+    def _bound(self, offset: int, seen: set[int]) -> Iterator[bytes]:
+        """The names to which a statement outside of definitions may bind what stands there.
+
+        Those above a line of `seen`, by offset, were told before: a table of ten thousand lines is gone through once.
+        """
         end = offset
         while end > 0:
             start = self._data.rfind(b"\n", 0, end) + 1
+            if start in seen:
+                return
+            seen.add(start)
             if bound := _BOUND.match(self._data, start):
                 yield bound[1]
             if self._data[start : start + 1] not in b" \t)]}\n#":
@@ -339,8 +368,10 @@ class _Callers:
 
 def _amp_names(file: SourceFile) -> Iterable[bytes]:
     """Top-level functions and classes with AMP words in them, and names that are bound to what has one."""
-    for offset in (*_offsets(file.data, b"autocast"), *_offsets(file.data, b"GradScaler")):
-        if made := _MADE.match(file.data, file.data.rfind(b"\n", 0, offset) + 1):
+    data = file.data
+    lines = {data.rfind(b"\n", 0, at) + 1 for word in (b"autocast", b"GradScaler") for at in _offsets(data, word)}
+    for start in sorted(lines):  # each once: one may hold thousands of them
+        if made := _MADE.match(data, start):
             yield made[1]
     yield from _names_with(_CORE, file)
 

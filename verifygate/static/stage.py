@@ -89,25 +89,22 @@ def _analysed_check(not_analysed: tuple, files: int) -> Check:  # type: ignore[t
     )
 
 
-def _rule_check(
-    code: str,
-    outcome: AnalysisResult,
-    blocking: set[Severity],
-) -> Check:
-    """Without a finding it is a PASS only where the rule had something to look at, and could look at all of it."""
+def _rule_check(code: str, outcome: AnalysisResult, blocking: set[Severity]) -> Check:
+    """Without a finding it is a PASS only where the rule had something to look at, and looked at all of it."""
     from verifygate.static.registry import load_rules
 
     rule = load_rules()[code].rule
     broken = [finding for finding in outcome.findings if finding.rule == code]
     silenced = [suppression for suppression in outcome.suppressions if suppression.rule == code]
-    given_up = [each for each in outcome.not_followed if each.leaves_open(code, code in BY_PATHS)]
     if any(finding.blocks(blocking) for finding in broken):
         status = Status.FAIL
+    elif code in outcome.gave_up:
+        status = Status.NOT_MEASURED
     elif broken or silenced:
         status = Status.PARTIAL  # neither clean nor surely broken: points are lost, nothing blocks
     elif code in outcome.idle:
         return _not_applicable(code, "nothing to look at: no file names what the rule is about")
-    elif given_up:
+    elif _given_up(code, outcome):
         status = Status.NOT_MEASURED
     else:
         status = Status.PASS
@@ -118,7 +115,7 @@ def _rule_check(
         required=rule.severity in blocking and status is not Status.PARTIAL,
         weight=_WEIGHTS[rule.severity],
         expected="no finding",
-        actual=_counted(len(broken), silenced) if not given_up else f"{counted(len(given_up), 'function')} given up",
+        actual=_counted(len(broken), silenced) if status is not Status.NOT_MEASURED else _open(code, outcome),
         evidence=tuple(
             Evidence(
                 id=f"E-static-{code}-{number}",
@@ -131,6 +128,18 @@ def _rule_check(
         ),
         remedy=rule.remedy if broken else _GIVEN_UP if status is Status.NOT_MEASURED else "",
     )
+
+
+def _given_up(code: str, outcome: AnalysisResult) -> int:
+    """How many functions were given up of which the rule says nothing then."""
+    return sum(each.leaves_open(code, code in BY_PATHS) for each in outcome.not_followed)
+
+
+def _open(code: str, outcome: AnalysisResult) -> str:
+    """Why a rule is not measured."""
+    if code in outcome.gave_up:
+        return "the rule broke: see what was not analysed"
+    return f"{counted(_given_up(code, outcome), 'function')} given up"
 
 
 def _not_applicable(code: str, why: str) -> Check:

@@ -10,13 +10,20 @@ from pydantic import ValidationError
 
 from verifygate import __version__
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import read_argument
+from verifygate.base.strict_json import MAX_BYTES, DocumentError, parsed
 from verifygate.model.sweep_report import Answer, Change, Row, SweepReport, Trend
 
 
 def read_report(file: Path, shown: str) -> SweepReport:
     """The report in a file that a sweep wrote. Raises UsageError."""
     try:
-        return SweepReport.model_validate_json(file.read_bytes())
+        data = read_argument(file, MAX_BYTES)
+        parsed(data)  # two values of one name are refused
+        return SweepReport.model_validate_json(data)
+    except DocumentError as error:
+        remedy = "name a sweep.json that this version wrote"
+        raise UsageError(f"is no report of a sweep: {error}", where=shown, remedy=remedy) from None
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=shown, remedy="name a sweep.json") from None
     except ValidationError as error:

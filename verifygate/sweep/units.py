@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import TooLargeError, read_argument
 from verifygate.config.documents import read_toml
 from verifygate.model.base import Model
 
@@ -85,9 +86,9 @@ def _of_toml(file: Path, shown: str) -> Iterator[tuple[str, _Entry]]:
 
 def _of_lines(file: Path, shown: str) -> Iterator[tuple[str, _Entry]]:
     try:
-        if file.stat().st_size > MAX_LIST_BYTES:
-            raise UsageError("larger than 16 MiB", where=shown, remedy="split the list")
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_argument(file, MAX_LIST_BYTES).decode("utf-8-sig")
+    except TooLargeError:
+        raise UsageError("larger than 16 MiB", where=shown, remedy="split the list") from None
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=shown, remedy="name a file with a list") from None
     except UnicodeDecodeError:

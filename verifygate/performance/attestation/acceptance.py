@@ -12,8 +12,9 @@ from pathlib import Path, PurePosixPath
 from pydantic import ValidationError
 
 from verifygate.attestation import envelope
-from verifygate.attestation.strict_json import DocumentError, parsed
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import MAX_KEY_BYTES, read_argument, read_regular
+from verifygate.base.strict_json import MAX_BYTES, DocumentError, parsed
 from verifygate.config.performance import RecordsSettings
 from verifygate.config.settings import Settings
 from verifygate.performance.attestation.closure import digests, imported_files, settings_files
@@ -91,7 +92,7 @@ def terms(settings: Settings, plan: Plan, base: str, now: dt.datetime) -> Terms:
     key: bytes | None = None
     if name := records.public_key:
         try:
-            key = git.file_at(settings.root, base, name) if base else (settings.root / name).read_bytes()
+            key = git.file_at(settings.root, base, name) if base else read_regular(settings.root / name, MAX_KEY_BYTES)
         except OSError as error:
             key, reason = None, error.strerror
         else:
@@ -117,7 +118,7 @@ def _records_at(settings: Settings, base: str) -> RecordsSettings:
 def examined(path: str, terms: Terms) -> Ruling:
     """Judge the record at `path`, which is relative to the root. Never raises for what is in it."""
     try:
-        data = (terms.root / path).read_bytes()
+        data = read_regular(terms.root / path, MAX_BYTES, tree=terms.root)
     except OSError as error:
         return Ruling(path, (f"it cannot be read: {error.strerror}",), unreadable=True)
     try:
@@ -149,7 +150,7 @@ def sound(path: Path) -> Comparison:
     """What a record holds, whoever made it and of whatever files. Raises UsageError where it contradicts itself."""
     remedy = "name a record of `verifygate bench record`"
     try:
-        document = parsed(path.read_bytes())
+        document = parsed(read_argument(path, MAX_BYTES))
         if envelope.is_envelope(document):
             document = parsed(envelope.payload_of(document))
         statement = read(document)

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.sources.import_resolution import resolve
 
 SEARCHED = ("", "src/")
@@ -58,7 +59,7 @@ def digests(root: Path, names: Iterable[str]) -> dict[str, str]:
     found = {}
     for name in sorted(set(names)):
         try:
-            found[name] = hashlib.sha256((root / name).read_bytes()).hexdigest()
+            found[name] = hashlib.sha256(read_regular(root / name, MAX_SOURCE_BYTES, tree=root)).hexdigest()
         except OSError:
             continue  # it is gone: to the reader of the result, that is a difference like any other
     return found
@@ -100,7 +101,7 @@ def _names(file: Path, package: str) -> Iterator[str]:
     """Dotted names that a file imports; `from a import b` gives `a` and `a.b`, for `b` may be a module."""
     try:
         with warnings.catch_warnings(action="ignore"):  # of the project's strings: none of a record's business
-            tree = ast.parse(file.read_bytes())
+            tree = ast.parse(read_regular(file, MAX_SOURCE_BYTES))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, ConfigDict, Field, ValidationError
 
-from verifygate.attestation.strict_json import STATEMENT_TYPE, DocumentError
+from verifygate.attestation.envelope import STATEMENT_TYPE
 from verifygate.base.masking import masked_model
+from verifygate.base.strict_json import DocumentError
 from verifygate.model import Model
 
 PREDICATE_TYPE = "urn:verifygate:benchmark:v1"

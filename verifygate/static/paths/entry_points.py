@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
+from verifygate.base.failures import contained, words_of
 from verifygate.base.records import replace
 from verifygate.model import NotFollowed
 from verifygate.protocol import Event
@@ -35,6 +36,8 @@ class EntryPoints:
     def __init__(self, program: Program, modules: Sequence[Module], roles: Roles) -> None:
         self.not_followed: list[NotFollowed] = []
         """What no exploration followed, and why; complete once violations() was called."""
+        self.broken: list[NotFollowed] = []
+        """The entry points at which the exploration itself broke."""
         self._program = program
         self._modules = list(modules)
         self._roles = roles
@@ -106,6 +109,9 @@ class EntryPoints:
                 self._frames |= {part: entered for part, entered in parts.items() if part not in seen}
                 queue += [part for part in parts if part not in seen]
                 seen.update(parts)
+            except Exception as error:
+                self._broke(root, error)
+                explored.add(root)
             nodes_left[is_test] -= lowering.effort
             if not queue:
                 queue.extend(self._left_over(reach, explored, seen))
@@ -157,6 +163,9 @@ class EntryPoints:
             except (TooLargeError, TooManyStatesError):
                 self._not_explored(root, "has too many paths once a switch is edited: what runs then is not explored")
                 continue
+            except Exception as error:
+                self._broke(root, error)
+                continue
             for report in found:
                 new = next(
                     (n for n, (place, _) in enumerate(report.path) if _location(place) not in self._reached), None
@@ -168,14 +177,16 @@ class EntryPoints:
         evaluator.forget()
 
     def _not_explored(self, root: Function, how: str, *, whole: bool = False, rule: str = "") -> None:
-        place = Location(root, root.node)
-        reason = f"{root.symbol or 'the module'} {how}"
-        self.not_followed.append(NotFollowed(path=place.path, line=place.line, reason=reason, rule=rule, whole=whole))
+        self.not_followed.append(_unknown(root, how, whole=whole, rule=rule))
 
     def _left_open(self, root: Function, diagnosis: Diagnosis) -> None:
         for violation in sorted(diagnosis.open):
             how = "has too many paths: which of them a run takes cannot be told"
             self._not_explored(root, how, whole=not root.module.file.is_test, rule=violation)
+
+    def _broke(self, root: Function, error: Exception) -> None:
+        how = f"is not explored, which is a fault of verifygate's own: {words_of(contained(error))}"
+        self.broken.append(_unknown(root, how))
 
     def _left_over(self, reach: Reachability, explored: set[Function], seen: set[Function]) -> list[Function]:
         """Functions with events that no entry point led to: calls that were not followed, cycles, overridden methods.
@@ -187,6 +198,12 @@ class EntryPoints:
         first = [each for each in reach.outermost(left) if each not in seen]
         seen.update(first or left)
         return first or left
+
+
+def _unknown(root: Function, how: str, *, whole: bool = False, rule: str = "") -> NotFollowed:
+    place = Location(root, root.node)
+    reason = f"{root.symbol or 'the module'} {how}"
+    return NotFollowed(path=place.path, line=place.line, reason=reason, rule=rule, whole=whole)
 
 
 def _location(place: Location) -> _Location:

@@ -1,0 +1,60 @@
+"""Whatever the gate reads, it reads by one reader: a regular file, of a limited size, inside its tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import verifygate
+
+PACKAGE = Path(verifygate.__file__).parent
+APART = {
+    "instrument/": "runs in the subject's process, with the subject's rights",
+    "quality/": "tools for work on verifygate itself: they read its own repository, and archives that they fetched",
+    "base/regular_files.py": "is the reader",
+}
+ALLOWED = {
+    ("base/owned_folders.py", "os.open"): "a folder of ours, to lock it",
+    ("base/warden.py", "Path(path).read_bytes"): "/proc",
+    ("check/answer_cache.py", "os.open"): "made anew, to write (O_EXCL)",
+    ("cli.py", "os.open"): "/dev/null",
+    ("commands/ci_files.py", "(top / name).open"): "made anew, to write (x)",
+    ("commands/init.py", "shipped.read_bytes"): "a file of this package",
+    ("commands/rules.py", "found[name].read_text"): "a file of this package",
+    ("commands/rules.py", "pages[topic].read_text"): "a file of this package",
+    ("execution/instruments.py", "shutil.copytree"): "files of this package",
+    ("process/confine.py", "Path('/proc/self/mountinfo').read_text"): "/proc",
+    ("process/confine.py", "Path(f'/proc/self/{name}').read_text"): "/proc",
+    ("process/confine.py", "os.open"): "a place to mount, opened without a right to read (O_PATH)",
+    ("process/orphans.py", "Path(path).read_bytes"): "/proc",
+    ("process/subject.py", "outputs[0].open"): "made anew, to write",
+    ("process/subject.py", "outputs[1].open"): "made anew, to write",
+    ("report/rule_pages.py", "(_FOLDER / f'{code}.md').read_text"): "a file of this package",
+    ("report/write.py", "path.open"): "to write",
+    ("sources/git.py", "tarfile.open"): "bytes in memory",
+    ("sources/named_programs.py", "zipfile.ZipFile"): "what the reader opened",
+}
+OPENS = {"open", "read_text", "read_bytes", "ZipFile", "file_digest", "copyfile", "copytree", "copy2", "getlines"}
+ONLY_OF = {"copy": "shutil", "parse": "ElementTree", "iterparse": "ElementTree", "read": "parser"}
+"""Names that mean more than one thing, and what they are called on where they open a file."""
+
+
+def opened_in(file: Path) -> Iterator[str]:
+    """What is called in a module to open a file, as it is written."""
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            if name in OPENS or (name in ONLY_OF and ONLY_OF[name] in ast.unparse(node.func).rpartition(".")[0]):
+                yield ast.unparse(node.func)
+
+
+def test_nothing_but_the_reader_opens_a_file() -> None:
+    """A call that opens a file by its name, outside of the reader, is one of those that the table has a reason for."""
+    found = set()
+    for file in sorted(PACKAGE.rglob("*.py")):
+        path = file.relative_to(PACKAGE).as_posix()
+        if not path.startswith(tuple(APART)):
+            found |= {(path, called) for called in opened_in(file)}
+    assert sorted(found - set(ALLOWED)) == []
+    assert sorted(set(ALLOWED) - found) == [], "a reason for what is no longer there"
