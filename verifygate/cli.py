@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from verifygate import __version__
+from verifygate.base.clean_start import leave_out_checkout
 
 if TYPE_CHECKING:
     import click
@@ -24,6 +25,8 @@ PASSED, BLOCKED, MISUSED, BROKEN = 0, 1, 2, 3
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     argv = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        leave_out_checkout()
     if argv == ["--version"]:  # before anything else is imported: shells and hooks ask for it often
         print(f"verifygate {__version__}")
         return PASSED
