@@ -1,8 +1,8 @@
 """Keep the checkout that the gate is started in away from the gate's own process: its modules and its programs.
 
 `python -m` and PYTHONPATH put folders in front of Python's own modules, and PATH may name folders of the checkout: a
-`json.py` or a `bin/git` of the tree would run as a part of the gate. Nothing is imported here that Python has not loaded
-already: this has to run first.
+`json.py` or a `bin/git` of the tree would run as a part of the gate. This has to run first, and imports nothing that
+Python has not loaded already.
 """
 
 # ruff: noqa: PTH100, PTH109, PTH117, PTH118, PTH120 - pathlib would be an import
