@@ -18,7 +18,7 @@ DO ?= compare
 
 # Looked up only when the environment has to be built. Override: make PYTHON=/path/to/python ...
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
-	$$python -c '$(RECENT)' 2>/dev/null && echo $$python && break; done)
+	$$python -I -c '$(RECENT)' 2>/dev/null && echo $$python && break; done)
 
 # What `make fuzz` is given: seconds of all targets together, names of targets (all where it is empty).
 SECONDS ?= 600
@@ -32,10 +32,10 @@ help: ## list the targets
 setup: $(READY) ## build the environment in .venv (done by itself when it is needed)
 
 gate: $(READY) ## audit reference_impl; reports in reports/latest
-	@$(BIN)/verifygate run --stage all
+	@$(BIN)/python -I -m verifygate run --stage all
 
 gpu: $(READY) ## on a CUDA machine: the gpu-marked tests and the record of reference_impl, all in one table
-	@$(BIN)/python -c 'import torch; torch.cuda.is_available() or exit("no CUDA device here: nothing to measure")'
+	@$(BIN)/python -I -c 'import torch; torch.cuda.is_available() or exit("no CUDA device here: nothing to measure")'
 	@$(BIN)/python tests/performance/gpu_table.py
 
 test: lint ## lint, then run the tests but for the slow ones (all: make test TESTS=); pytest's closing line comes last
@@ -48,10 +48,10 @@ lint: $(READY) ## ruff, mypy, import contracts
 	@$(BIN)/lint-imports
 
 reports: $(READY) ## refresh the committed example in reports/reference_impl
-	@$(BIN)/verifygate run --stage all --report-dir reports/reference_impl
+	@$(BIN)/python -I -m verifygate run --stage all --report-dir reports/reference_impl
 
 docs: $(READY) ## build the documentation as a site in build/site; a dead link or anchor is an error
-	@$(BIN)/python -m verifygate.quality.site build/site
+	@$(BIN)/python -I -m verifygate.quality.site build/site
 
 bench: $(READY) ## time the gate itself (pytest-benchmark)
 	@$(BIN)/python -m pytest -o addopts= --benchmark-only
@@ -60,7 +60,7 @@ fuzz: $(READY) ## search for inputs that break a property, for SECONDS=600; find
 	@$(BIN)/python tests/fuzz/campaign.py --seconds $(SECONDS) $(TARGETS)
 
 primer: $(READY) ## compare the findings on pinned packages with those of BASE=REV (fixes: make primer DO=fix)
-	@$(BIN)/python -m verifygate.quality.primer $(DO) $(if $(BASE),--base $(BASE)) $(foreach name,$(ONLY),--only $(name))
+	@$(BIN)/python -I -m verifygate.quality.primer $(DO) $(if $(BASE),--base $(BASE)) $(foreach name,$(ONLY),--only $(name))
 
 clean: ## remove caches and build outputs; the environment stays
 	@rm -rf build dist reports/latest .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .benchmarks
@@ -68,10 +68,10 @@ clean: ## remove caches and build outputs; the environment stays
 
 # An environment that works is kept; one that is broken, too old or without pip is built anew.
 $(READY): pyproject.toml constraints.txt
-	@if ! { $(BIN)/python -c '$(RECENT)' && $(BIN)/python -m pip --version; } >/dev/null 2>&1; then \
-		if ! { test -n "$(PYTHON)" && $(PYTHON) -c '$(RECENT)'; } 2>/dev/null; then \
+	@if ! { $(BIN)/python -I -c '$(RECENT)' && $(BIN)/python -I -m pip --version; } >/dev/null 2>&1; then \
+		if ! { test -n "$(PYTHON)" && $(PYTHON) -I -c '$(RECENT)'; } 2>/dev/null; then \
 			echo "verifygate needs Python 3.11 or newer (tried: $(or $(PYTHON),every python on the path)): make PYTHON=/path/to/python" >&2; exit 1; fi; \
-		$(PYTHON) -m venv --clear $(VENV); fi
+		$(PYTHON) -I -m venv --clear $(VENV); fi
 	@echo "setting up $(VENV): this happens once and takes a few minutes" >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -I -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev]'
 	@touch $@

@@ -190,4 +190,4 @@ def test_it_says_what_it_wrote(
     assert workflow[True]["push"] == {"branches": ["trunk"]}  # type: ignore[index]
     assert workflow["jobs"]["gate"]["defaults"]["run"]["working-directory"] == "services/my trainer"
     (pipeline,) = read(tmp_path / ".gitlab/verifygate-services-my-trainer.yml").values()
-    assert "cd 'services/my trainer'" in pipeline["script"]
+    assert "cd \"$CI_PROJECT_DIR\"/'services/my trainer'" in pipeline["script"]

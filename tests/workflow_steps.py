@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 _EXPRESSION = re.compile(r"\$\{\{\s*([\w.-]+)\s*\}\}")
+
+BASH = shutil.which("bash") or "bash"
+"""The runner's own; a step's PATH does not choose it."""
 
 
 class Ended(NamedTuple):
@@ -43,27 +48,45 @@ class Runner(NamedTuple):
         for number, step in enumerate(steps):
             if "run" not in step or (code and "if" not in step):
                 continue
-            contexts = {**self.contexts, "inputs": inputs or {}, "steps": results}
+            runner = {"temp": str(self.temp)}
+            contexts = {**self.contexts, "inputs": inputs or {}, "steps": results, "runner": runner}
             written = self.temp / f"output-{number}"
             written.write_text("", encoding="utf-8")
             env = {name: _filled(str(value), contexts) for name, value in step.get("env", {}).items()}
             files = {"GITHUB_OUTPUT": str(written), "GITHUB_STEP_SUMMARY": str(summary)}
             ended = subprocess.run(
-                ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+                [BASH, "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
                 cwd=self.workspace / _filled(step.get("working-directory", "."), contexts),
                 env={"PATH": os.environ["PATH"], "HOME": str(self.temp), **self.environment, **env, **files}
-                | {"RUNNER_TEMP": str(self.temp), "GITHUB_ACTIONS": "true", "CI": "true"},
+                | {
+                    "RUNNER_TEMP": str(self.temp),
+                    "GITHUB_WORKSPACE": str(self.workspace),
+                    "GITHUB_ACTIONS": "true",
+                    "CI": "true",
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
             )
             said += ended.stdout
-            outputs = dict(line.split("=", 1) for line in written.read_text(encoding="utf-8").splitlines())
+            outputs = dict(_outputs(written.read_text(encoding="utf-8").splitlines()))
             if "id" in step:
                 results[step["id"]] = {"outputs": outputs}
             code = code or ended.returncode
         return Ended(code, said, outputs, summary.read_text(encoding="utf-8"))
+
+
+def _outputs(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """`name=value`, or `name<<END`, the lines of the value, and `END`."""
+    rest = iter(lines)
+    for line in rest:
+        name, _, end = line.partition("<<")
+        if end and "=" not in name:
+            yield name, "\n".join(takewhile(lambda each, end=end: each != end, rest))
+        else:
+            name, _, value = line.partition("=")
+            yield name, value
 
 
 def _filled(text: str, contexts: Mapping[str, Any]) -> str:

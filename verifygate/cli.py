@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from verifygate import __version__
+from verifygate.base.clean_start import leave_out_checkout
 
 if TYPE_CHECKING:
     import click
@@ -24,6 +25,8 @@ PASSED, BLOCKED, MISUSED, BROKEN = 0, 1, 2, 3
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     argv = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        leave_out_checkout()
     if argv == ["--version"]:  # before anything else is imported: shells and hooks ask for it often
         print(f"verifygate {__version__}")
         return PASSED
@@ -35,15 +38,26 @@ def main(arguments: list[str] | None = None) -> int:
         # a thousand files, and once more at the exit, and finds none.
         gc.disable()
         atexit.register(gc.freeze)
+    from contextlib import nullcontext, redirect_stderr, redirect_stdout
+
+    from verifygate.base.masking import MaskedStream
+
+    # What `check` prints is masked before it is kept for the next time.
+    printed = nullcontext() if argv[:1] == ["check"] else redirect_stdout(MaskedStream(sys.stdout))
+    with redirect_stderr(MaskedStream(sys.stderr)), printed:
+        return _ended(argv)
+
+
+def _ended(argv: list[str]) -> int:
+    """Run the command line; an exception becomes a line on stderr and an exit code."""
     from verifygate.base.errors import VerifygateError
-    from verifygate.base.masking import masked
 
     try:
         return _answered(argv)
     except VerifygateError as error:
         from verifygate.report.escape import LONG, plain
 
-        print(masked(f"verifygate: error: {plain(str(error), LONG)}"), file=sys.stderr)
+        print(f"verifygate: error: {plain(str(error), LONG)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("verifygate: interrupted; earlier reports are untouched", file=sys.stderr)
@@ -94,12 +108,9 @@ def _broke(error: Exception) -> int:
     """A fault of the gate's own: one line, and the traceback only for those who ask."""
     import traceback
 
-    from verifygate.base.masking import masked
-
     place = traceback.extract_tb(error.__traceback__)[-1]
-    told = masked(f"{type(error).__name__}: {error}")
     print(
-        f"verifygate: the gate itself broke: {told} "
+        f"verifygate: the gate itself broke: {type(error).__name__}: {error} "
         f"(in {Path(place.filename).name}:{place.lineno}); VERIFYGATE_DEBUG=1 shows the traceback",
         file=sys.stderr,
     )

@@ -40,7 +40,9 @@ def git(*arguments: str) -> None:
 
 def hook(name: str, *staged: str) -> int:
     (entry,) = (each["entry"] for each in HOOKS if each["id"] == name)
-    _, _, *arguments = entry.split()
+    started, check, words = entry.partition(" check")
+    assert (started, check) == ("python -I -m verifygate", " check")
+    arguments = words.split()
     assert plain_options([*arguments, *staged]) is not None, "a hook starts without click"
     return main(["check", *arguments, *staged])
 

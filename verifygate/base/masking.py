@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import os
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from verifygate.base.secret_forms import FORMS, is_example
+from verifygate.base.secret_forms import found, is_example
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -42,14 +42,27 @@ def masked(text: str) -> str:
     return _masked(text, _values(tuple(os.environ.items())))
 
 
+class MaskedStream:
+    """A stream to which no secret is written as text. Bytes go to its buffer as they are: they are somebody's file."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(masked(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def _masked(text: str, values: re.Pattern[str] | None) -> str:
     if values is not None:
         text = values.sub(MASK, text)
     if "://" in text:
         text = _URL.sub(rf"\1:{MASK}@", text)
-    for form in FORMS:
-        if form.hint in text.lower():
-            text = re.sub(form.pattern, _without, text)
+    for secret in sorted({match[1] for _, match in found(text)}, key=len, reverse=True):
+        text = text.replace(secret, MASK + "\n" * secret.count("\n"))  # as many lines as before
     return _ASSIGNED.sub(_unless_written, text)
 
 
@@ -70,23 +83,20 @@ def _everywhere(value: Any, values: re.Pattern[str] | None) -> Any:
     return value
 
 
-def _without(match: re.Match[str]) -> str:
-    secret = match[1]
-    return match[0] if is_example(secret) else match[0].replace(secret, MASK)
-
-
 def _unless_written(match: re.Match[str]) -> str:
     """A value that a person may have written, such as a name, stays."""
-    looks_random = len(_CHANGES.findall(match[2])) >= RANDOM_CHANGES and not is_example(match[2])
-    return match[1] + MASK if looks_random else match[0]
+    value = match[2]
+    is_code = re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", value)  # `key: x25519.X25519PrivateKey`
+    looks_random = len(_CHANGES.findall(value)) >= RANDOM_CHANGES and not is_example(value)
+    return match[1] + MASK if looks_random and not is_code else match[0]
 
 
 @functools.lru_cache(maxsize=4)
 def _values(environment: tuple[tuple[str, str], ...]) -> re.Pattern[str] | None:
     """What finds the values of the variables whose names say that they are secret; None where there are none."""
     secret = {value.strip() for name, value in environment if _SECRET_NAME.search(name)}
-    found = sorted(filter(_is_secret, secret), key=len, reverse=True)
-    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(_written, found))})(?![A-Za-z0-9])") if found else None
+    known = sorted(filter(_is_secret, secret), key=len, reverse=True)
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(_written, known))})(?![A-Za-z0-9])") if known else None
 
 
 def _written(value: str) -> str:

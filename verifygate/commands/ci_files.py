@@ -112,7 +112,8 @@ def _filled(template: str, below: str, folder: Path) -> str:
 
 
 def _install_lines(folder: Path) -> list[str]:
-    """How the project is installed, as far as its files tell; torch comes first, so that nothing brings another one."""
+    """How the project is installed, as far as its files tell: torch first, so that nothing brings another one, and
+    last what its tests run under, where nothing brought it."""
     files = [
         f"python -m pip install -r {name}"
         for name in ("requirements.txt", "requirements-dev.txt", "requirements-test.txt")
@@ -120,7 +121,7 @@ def _install_lines(folder: Path) -> list[str]:
     ]
     packaged = any((folder / name).is_file() for name in ("pyproject.toml", "setup.py"))
     own = ["python -m pip install -e ."] if packaged else []
-    return [CPU_TORCH, *files, *own, f'python -m pip install "{_requirement()}"']
+    return [CPU_TORCH, *files, *own, "python -m pip install pytest coverage"]
 
 
 def _requirement() -> str:

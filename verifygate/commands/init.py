@@ -51,7 +51,7 @@ advisory: true
 @click.command()
 @click.option("--force", is_flag=True, help="Overwrite an existing configuration.")
 @click.option(
-    "--ci", "service", type=click.Choice(("github", "gitlab")), help="Also write the gate as a job; overwrites nothing."
+    "--ci", "service", type=click.Choice(("github", "gitlab")), help="Also write the gate as a job, in new files only."
 )
 def init(force: bool, service: str | None) -> int:
     """Write a verifygate.toml for the project in this folder, with what can be discovered, and say what that is."""

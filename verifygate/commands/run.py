@@ -52,6 +52,13 @@ from verifygate.stage_registry import by_weight
     type=click.Choice(("off", "auto", "required")),
     help="Keep the project's processes from the machine (default: as configured; else auto, off with a GPU).",
 )
+@click.option(
+    "--github-job",
+    is_flag=False,
+    flag_value="annotated",
+    type=click.Choice(("annotated", "summary")),
+    help="Give the step of GitHub Actions its outputs and summary; `annotated`: the lines their annotations too.",
+)
 def run(
     stages: tuple[str, ...],
     config: Path | None,
@@ -66,11 +73,13 @@ def run(
     entries: str | None,
     emulate_cuda: bool | None,
     isolation: str | None,
+    github_job: str | None,
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
     from verifygate.base.errors import UsageError
     from verifygate.change.ci_event import event_of
+    from verifygate.commands.github_job import GithubJob
     from verifygate.config.settings import load
     from verifygate.gate.base_policy import ruled
     from verifygate.gate.run import InterruptedRunError
@@ -83,6 +92,7 @@ def run(
     wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
     for name in wanted:
         _one_of(name, run_formats(), "--format")
+    job = GithubJob(os.environ) if github_job else None
     here = load(config, Path.cwd())
     event = None
     if ci:
@@ -130,6 +140,10 @@ def run(
         click.echo(told, err=True)  # the disk may be full now: what was found is not lost with the report
         raise
     click.echo(told)
+    if job is not None:
+        job.take(report, folder.resolve() / "report.json", "".join(render(report, "summary").values()))
+    if github_job == "annotated":
+        click.echo("".join(render(report, "github").values()), nl=False)
     advised = report.advisory is not None and report.advisory.in_force
     return 0 if report.verdict is Verdict.PASS or advised else 1
 

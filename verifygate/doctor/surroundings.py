@@ -74,9 +74,9 @@ def _imports(subject: Subject, folder: Path, modules: Mapping[str, str], shown: 
     """Modules that the sources import and the interpreter does not find: asked without importing any of them."""
     answer = folder / "absent.json"
     asked = [name for name in modules if name != "torch"]
-    inner = [str(subject.root / each) for each in path]
+    inner = [str(subject.root / each) for each in (*path, ".")]
     try:
-        subject.run(["-c", _ABSENT, str(answer), json.dumps(asked), *inner], seconds=SECONDS)
+        subject.run(["-P", "-c", _ABSENT, str(answer), json.dumps(asked), *inner], seconds=SECONDS, safe_path=True)
         absent = [str(name) for name in json.loads(read_regular(answer, MAX_ANSWER_BYTES))]
     except (OSError, ValueError):
         return Answer("imports", State.NOTE, "not known: the interpreter did not say which modules it finds")

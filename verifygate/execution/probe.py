@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from verifygate.base.clean_start import projects_path
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.base.lifeline import temporary_folder
@@ -74,7 +75,7 @@ class Look:
 def parsed(words: Sequence[str]) -> Command:
     """Take a command line apart. Raises UsageError where it does not start a Python script or module."""
     remedy = "write it as you would in a shell: verifygate probe -- python train.py"
-    found = shutil.which(words[0]) if words else None
+    found = shutil.which(words[0], path=projects_path()) if words else None
     if found is not None and (interpreter := _interpreter_of(Path(found))) is not None:
         return Command(interpreter, (), (found, *words[1:]), is_installed=True)
     if found is None or "python" not in Path(words[0]).name:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 
+from verifygate.base.masking import masked
 from verifygate.model import IN_FULL, Background, Edit, Excerpt, Finding, Impact
 from verifygate.sources.file import SourceUnreadableError
 from verifygate.sources.tree import Sources
@@ -16,6 +17,8 @@ MOST_EXCERPTS = 4
 """Of one finding."""
 WIDTH = 200
 """Characters kept of a line."""
+KEY_LINES = 80
+"""A private key has no more."""
 
 Span = tuple[str, int, int, frozenset[int]]
 """Path, first and last line, the lines that are marked."""
@@ -60,7 +63,7 @@ def _excerpts(finding: Finding, sources: Sources) -> Iterator[Excerpt]:
             places.append((step.path, step.line))
         within = not _is_call(step.text)
     for path, first, last, marked in _joined(places)[:MOST_EXCERPTS]:
-        lines = _lines(sources, path)[first - 1 : last]
+        lines = _masked_lines(_lines(sources, path), first - 1, last)
         if lines:
             yield Excerpt(
                 path=path,
@@ -91,6 +94,16 @@ def _joined(places: Sequence[tuple[str, int]]) -> list[Span]:
 
 def _touch(one: Span, other: Span) -> bool:
     return one[0] == other[0] and one[1] <= other[2] + 1 and other[1] <= one[2] + 1
+
+
+def _masked_lines(lines: Sequence[str], start: int, end: int) -> Sequence[str]:
+    """Some lines of a file, masked before they are cut: half a secret has no form, nor has a line of a private key."""
+    shown = lines[start:end]
+    around = lines[max(0, start - KEY_LINES) : end + KEY_LINES]
+    if any("PRIVATE KEY" in line for line in around):
+        before = len(lines[max(0, start - KEY_LINES) : start])
+        return masked("\n".join(line.rstrip("\n") for line in around)).split("\n")[before : before + len(shown)]
+    return [masked(line) for line in shown]
 
 
 def _lines(sources: Sources, path: str) -> Sequence[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls import uris
 
+from verifygate.base.masking import masked
 from verifygate.fix.draft import Draft
 from verifygate.language_server.project import Answer
 from verifygate.model import Certainty, Finding, Severity
@@ -50,7 +51,7 @@ def _not_analysed(reason: str) -> types.Diagnostic:
     line = max(0, int(found[1]) - 1) if found else 0
     return types.Diagnostic(
         range=_range(line, 0, line, 1),
-        message=f"not analysed: {reason}",
+        message=masked(f"not analysed: {reason}"),
         severity=types.DiagnosticSeverity.Information,
         source=SOURCE,
     )
@@ -63,13 +64,13 @@ def _diagnostic(finding: Finding, sources: Sources, uri_of: Callable[[str], str]
     remedy = f"\n{finding.remedy}" if finding.remedy else ""
     return types.Diagnostic(
         range=range_of(finding, sources, units),
-        message=f"{finding.message} ({finding.certainty}){remedy}",
+        message=masked(f"{finding.message} ({finding.certainty}){remedy}"),
         severity=level,
         code=finding.rule,
         source=SOURCE,
         related_information=[
             types.DiagnosticRelatedInformation(
-                types.Location(uri_of(step.path), _range(step.line - 1, 0, step.line - 1, 1)), step.text
+                types.Location(uri_of(step.path), _range(step.line - 1, 0, step.line - 1, 1)), masked(step.text)
             )
             for step in finding.steps
         ],

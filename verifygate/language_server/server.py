@@ -21,6 +21,7 @@ from pygls.lsp.server import LanguageServer
 
 from verifygate import __version__
 from verifygate.base.errors import VerifygateError
+from verifygate.base.masking import masked
 from verifygate.language_server import messages
 from verifygate.language_server.project import Answer, OutdatedError, Project, Text
 from verifygate.static.registry import load_rules
@@ -191,7 +192,7 @@ class Server(LanguageServer):
         said = f"verifygate: {error}" if own else f"verifygate itself broke: {type(error).__name__}: {error}"
         if said != tracked.trouble:
             tracked.trouble = said
-            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, said))
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, masked(said)))
 
 
 def _worker() -> ThreadPoolExecutor:

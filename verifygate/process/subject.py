@@ -8,6 +8,7 @@ and what left the group as well (verifygate/process/orphans.py).
 from __future__ import annotations
 
 import codecs
+import contextlib
 import os
 import re
 import secrets
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from verifygate.base.clean_start import projects_path
 from verifygate.base.lifeline import temporary_folder, watched
 from verifygate.base.regular_files import open_regular
 from verifygate.process import orphans
@@ -147,6 +149,7 @@ class Subject:
         command = (str(self.interpreter), *OPTIONS, *argv)
         inherited = PASSED_ON.union(self.passed_on)
         environment = {name: value for name, value in os.environ.items() if name in inherited} | ALWAYS
+        environment["PATH"] = self._path()
         module_path = os.pathsep.join(str(path) for path in (*python_path, self.root))
         environment[MODULE_PATH if safe_path else "PYTHONPATH"] = module_path
         environment[orphans.MARK] = mark = secrets.token_hex(8)
@@ -213,6 +216,11 @@ class Subject:
         apart = "secrets" in granted(wanted, self.root, self.data)
         return confinement(wanted, project, store, data=self.data, apart=apart)
 
+    def _path(self) -> str:
+        """Where its processes look for programs: first in its environment, as where that is active."""
+        programs, path = self.interpreter.parent, projects_path()
+        return f"{programs}{os.pathsep}{path}" if (programs.parent / "pyvenv.cfg").is_file() else path
+
     @property
     def data(self) -> tuple[Path, ...]:
         """The folders that variables name which it inherits."""
@@ -238,7 +246,15 @@ def discover_interpreter(root: Path) -> Path:
 
 
 def _has_pytest(interpreter: Path) -> bool:
-    return any((interpreter.parent.parent / "lib").glob("python3*/site-packages/pytest"))
+    """Also where the environment sees the packages of the Python that it was made with."""
+    environment = interpreter.parent.parent
+    places = [environment]
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        said = (environment / "pyvenv.cfg").read_text(encoding="utf-8")
+        told = dict(re.findall(r"^([\w-]+)\s*=\s*(.*?)\s*$", said, re.MULTILINE))
+        if told.get("include-system-site-packages", "").lower() == "true" and told.get("home"):
+            places += [Path(told["home"]).parent, Path(told["home"]).parent / "local"]
+    return any(True for place in places for _ in (place / "lib").glob("python3*/*-packages/pytest"))
 
 
 class _End(Enum):

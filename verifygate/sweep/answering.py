@@ -74,7 +74,7 @@ def _asked(unit: Unit) -> Row:
 
 def _said(unit: Unit) -> dict[str, Any] | str:
     """What the child printed; a text says why there is nothing."""
-    command = [sys.executable, "-P", "-m", "verifygate.sweep.analysis", json.dumps(unit)]
+    command = [sys.executable, "-P", "-s", "-m", "verifygate.sweep.analysis", json.dumps(unit)]
     surroundings = os.environ | {"PYTHONHASHSEED": "0"}
     theirs, ours = os.pipe()
     try:

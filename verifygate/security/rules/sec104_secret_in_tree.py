@@ -17,18 +17,18 @@ wandb.login(key=os.environ["WANDB_API_KEY"])
 ```
 
 ## What is looked at
-Every text file of the tree, for the forms that services give their keys: GitHub (the checksum in it has to be right),
-Hugging Face, AWS, Google, OpenAI, Anthropic, Slack, Weights & Biases, private keys. Examples (one letter repeated,
+Every text file of the tree and its name, for the forms that a hundred services give their keys: GitHub (the checksum
+in it has to be right), GitLab, Hugging Face, AWS, Google, Azure, NVIDIA, OpenAI, Anthropic, Slack, Weights & Biases,
+JSON Web Tokens, private keys and others; most are from the rules of gitleaks. Examples (one letter repeated,
 `EXAMPLE`, `xxxx`) do not count. No report repeats a secret. *Certain* is what carries a checksum that is right, and a
 private key.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from verifygate.base.secret_forms import FORMS, is_example
+from verifygate.base.secret_forms import found
 from verifygate.model import Severity
 from verifygate.security.rule import Hit, SecurityRule
 from verifygate.security.tree import AuditedTree
@@ -44,15 +44,17 @@ RULE = SecurityRule(
 
 def check(tree: AuditedTree) -> Iterator[Hit]:
     for path, text in tree.texts.items():
-        for form in FORMS:
-            for match in re.finditer(form.pattern, text):
+        for where, name in ((text, ""), (path, " in the name of a file")):
+            end = {0}  # of what was reported: one key may have several forms
+            for form, match in sorted(found(where), key=lambda each: each[1].start(1)):
                 secret = match[1]
-                if not form.can_be(secret) or is_example(secret):
+                if not form.can_be(secret) or match.start(1) < max(end):
                     continue
+                end.add(match.end(1))
                 yield Hit(
                     path,
-                    text.count("\n", 0, match.start(1)) + 1,
-                    f"{form.whose} key of {len(secret)} characters",
+                    1 if name else text.count("\n", 0, match.start(1)) + 1,
+                    f"{form.whose} key of {len(secret)} characters{name}",
                     certain=form.proves(secret),
                     shown=f"({form.whose} key, not shown)",
                 )
