@@ -9,11 +9,12 @@ import zlib
 from pathlib import Path
 
 import pytest
-from planted_git import Planted
+from planted_git import FORMS, Planted
 
 from verifygate.base.errors import UsageError
 from verifygate.sources import git
 from verifygate.sources.git_export import export
+from verifygate.sources.git_state import differing, git_folders, git_state
 
 EVERYTHING = ["."]
 
@@ -251,3 +252,34 @@ def test_special_files_in_the_place_of_gits_own(planted: Planted) -> None:
         os.mkfifo(planted.root / ".git" / name)
     assert git.head(planted.root)[0]
     assert git.changed(planted.root, "HEAD") == ()
+
+
+def test_what_is_to_be_protected_of_a_working_tree_and_its_submodules(planted: Planted, tmp_path: Path) -> None:
+    FORMS["submodule"].plant(planted)
+    own = planted.root / ".git"
+    assert git_folders(planted.root) == git_folders(planted.root / "inner/..") == (own, planted.root / "inner/.git")
+    planted.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"), "HEAD~2")
+    assert git_folders(tmp_path / "linked") == (tmp_path / "linked/.git", own / "worktrees/linked", own)
+    assert git_folders(tmp_path) == ()
+
+
+def test_work_in_another_working_tree_and_packing_change_nothing_that_decides(planted: Planted, tmp_path: Path) -> None:
+    planted.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"), "HEAD~1")
+    before = git_state(planted.root)
+    commit = ["git", "-C", str(tmp_path / "linked"), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run([*commit, "commit", "-q", "--allow-empty", "-m", "elsewhere"], check=True)
+    planted.git("pack-refs", "--all")
+    planted.git("gc", "-q")
+    planted.touch()
+    planted.git("status")
+    assert differing(before, git_state(planted.root)) == []
+    planted.git("commit", "-q", "--allow-empty", "-m", "here")
+    assert differing(before, git_state(planted.root)) == [".git/refs/heads/main"]
+
+
+def test_a_repository_that_is_put_nearer_is_seen(planted: Planted) -> None:
+    """It would stand for the base of every change."""
+    planted.write("part/code.py", "VALUE = 1\n")
+    before = git_state(planted.root / "part")
+    subprocess.run(["git", "init", "-q", str(planted.root / "part")], check=True)
+    assert ".git" in differing(before, git_state(planted.root / "part"))

@@ -55,6 +55,10 @@ _ENVIRONMENT = {
 }
 
 
+_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""Where a git that a cluster's module system installs finds what it needs to start."""
+
+
 class Call(NamedTuple):
     """How git is started on a repository."""
 
@@ -129,7 +133,7 @@ def _quoted(text: str) -> str:
 @lru_cache(maxsize=8)
 def _values(git: str, text: bytes) -> dict[str, str]:
     """The keys of a configuration that are used. It is handed over as text: nothing that it includes is read."""
-    environment = {**_ENVIRONMENT, "GIT_DIR": os.devnull}
+    environment = {**_always(), "GIT_DIR": os.devnull}
     listed = _output((git, "-C", "/", "config", "--file", "-", "--no-includes", "--list", "-z"), environment, text)
     pairs = (entry.partition(b"\n") for entry in (listed or b"").split(b"\0"))
     return {_text(key): _text(value) for key, _, value in pairs if _KEYS.fullmatch(key) and _is_plain(key + value)}
@@ -144,7 +148,7 @@ def _ignored_by_user(git: str) -> str:
     """The file of patterns that the user's own configuration names; else the usual one, which need not be there."""
     home = os.environ.get("HOME", "")
     usual = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "git/ignore")  # noqa: PTH118
-    environment = {**_ENVIRONMENT, "GIT_DIR": os.devnull, "HOME": home}
+    environment = {**_always(), "GIT_DIR": os.devnull, "HOME": home}
     environment.pop("GIT_CONFIG_GLOBAL")
     asked = (git, "-C", "/", "config", "--global", "--type=path", "--get", "core.excludesFile")
     named = (_output(asked, environment) or b"").strip()
@@ -152,10 +156,14 @@ def _ignored_by_user(git: str) -> str:
     return place if text_of(Path(place)) is not None else os.devnull
 
 
+def _always() -> dict[str, str]:
+    return _ENVIRONMENT | {name: os.environ[name] for name in _LIBRARIES if name in os.environ}
+
+
 def _environment(repository: Repository, shown: Path) -> dict[str, str]:
     index = repository.own / "index"
     found = {
-        **_ENVIRONMENT,
+        **_always(),
         "GIT_DIR": str(shown),
         "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),
         "GIT_INDEX_FILE": str(index if is_regular(index) else shown / "index"),

@@ -94,7 +94,7 @@ def _files(folder: Path, only: Set[str] = frozenset()) -> Iterator[Path]:
         path = folder / entry.name
         if is_own and (entry.name in _WRITTEN_IN_PASSING or entry.name.startswith("sharedindex.")):
             continue
-        if entry.name.endswith(".lock") or (only and entry.name not in only):
+        if entry.name.endswith(".lock") or (only and entry.name not in only) or path.match("info/refs"):
             continue
         if is_own and entry.name in ("refs", "packed-refs"):
             continue
