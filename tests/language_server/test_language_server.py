@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from lsprotocol import types
+from planted_git import Planted, plant_all
 from protocol_editor import LOOP, Editor, edited
 
 from verifygate.cli import main
@@ -269,3 +271,17 @@ def test_without_pygls_one_line_says_what_to_install(monkeypatch, capsys: pytest
     assert main(["lsp"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "pip install 'verifygate-amp[lsp]'" in line
+
+
+def test_it_starts_nothing_that_the_repository_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    planted = Planted(tmp_path)
+    plant_all(planted, monkeypatch.setenv)
+
+    async def scene() -> None:
+        editor = Editor(planted.root)
+        await editor.start()
+        await editor.diagnostics("train.py", editor.open("train.py"))
+        assert await editor.stop() == 0
+
+    asyncio.run(scene())
+    assert planted.has_run == ""

@@ -179,23 +179,33 @@ def none_skipped(account: Account) -> Check:
     )
 
 
-def tree_unchanged(changed: Sequence[str], added: Sequence[str]) -> Check:
-    """`execution.tree-unchanged`: the audited files are the same after the tests as before."""
-    facts = [_fact("differs from what the gate read before the tests", path, 0) for path in changed]
+def tree_unchanged(changed: Sequence[str], added: Sequence[str], in_git: Sequence[str]) -> Check:
+    """`execution.tree-unchanged`: the audited files and what decides in `.git` are as they were before the tests."""
+    facts = [_fact(f"of git's own: {name}", "", 0) for name in in_git]
+    facts += [_fact("differs from what the gate read before the tests", path, 0) for path in changed]
     facts += [_fact("was not there before the tests", path, 0) for path in added]
-    words = [f"changed or removed: {', '.join(changed[:10])}"] if changed else []
+    shown = ", ".join(in_git[:10]) + (f" and {len(in_git) - 10} more" if len(in_git) > 10 else "")
+    words = [f"git was changed, and git runs what stands there: {shown}"] if in_git else []
+    words += [f"changed or removed: {', '.join(changed[:10])}"] if changed else []
     words += [f"added: {', '.join(added[:10])}"] if added else []
     return Check(
         id="execution.tree-unchanged",
         title="The tests leave the audited files alone",
-        status=Status.FAIL if changed else Status.PARTIAL if added else Status.PASS,
-        expected="the audited files and the configuration are the same before and after the tests",
+        status=Status.FAIL if changed or in_git else Status.PARTIAL if added else Status.PASS,
+        expected="the audited files, the configuration and git's own files are the same before and after the tests",
         actual="; ".join(words) or "unchanged",
         evidence=_numbered("execution.tree-unchanged", facts or [_fact("digests before and after are equal", "", 0)]),
-        remedy="let tests write below `tmp_path` only; everything else in this report may speak of the older content"
-        if facts
-        else "",
+        remedy=_LOOK_FIRST if in_git else _WRITE_ELSEWHERE if facts else "",
     )
+
+
+_WRITE_ELSEWHERE = (
+    "let tests write below `tmp_path` only; everything else in this report may speak of the older content"
+)
+_LOOK_FIRST = (
+    "read these files before you use git here; let tests work in repositories of their own below `tmp_path`; "
+    "if it was you who worked in this repository meanwhile, run again"
+)
 
 
 def _required(name: str, account: Account) -> tuple[Status, Evidence]:

@@ -117,7 +117,7 @@ def _entries_alone(stage: str, context: StageContext) -> StageResult:
         before = tree_as_read(context)
         examined = examine_entries(context, Scrubber(context.subject.root, private), private)
         now = tree_on_disk(context)
-    unchanged = tree_unchanged(before.changed(now), before.added(now))
+    unchanged = tree_unchanged(before.changed(now), before.added(now), before.changed_in_git(now))
     return StageResult(
         stage=stage,
         outcome=Outcome.COMPLETED,

@@ -201,7 +201,7 @@ def tell_the_oracles(watched: Watched) -> Told:
 def tell_what_changed(watched: Watched) -> Told:
     """What all that ran did to the audited files. It comes last, so that it answers for every step before."""
     before, now = watched.before, tree_on_disk(watched.context)
-    return Told(checks=(checks.tree_unchanged(before.changed(now), before.added(now)),))
+    return Told(checks=(checks.tree_unchanged(before.changed(now), before.added(now), before.changed_in_git(now)),))
 
 
 def tell_the_trace(watched: Watched) -> Told:

@@ -26,8 +26,8 @@ from verifygate.model import (
 from verifygate.model.precision_contract import altered
 from verifygate.process.subject import Subject
 from verifygate.rule_codes import SecurityRisk
-from verifygate.sources import git
 from verifygate.sources.file import SourceFile
+from verifygate.sources.git_export import export
 from verifygate.sources.suppressions import directives
 from verifygate.sources.tree import Sources
 
@@ -81,7 +81,7 @@ class BaseRevision:
 
         with temporary_folder("before") as folder:
             root = Path(folder, "tree").resolve()
-            git.export(settings.root, self.commit, root)
+            export(settings.root, self.commit, root)
             for old, new in self.found.renamed.items():
                 if (root / old).is_file() and not (root / new).exists():
                     (root / new).parent.mkdir(parents=True, exist_ok=True)

@@ -241,24 +241,22 @@ def _prefixed(progress: Progress, stage: str) -> Progress:
 
 
 def _tests_of(settings: Settings) -> Iterator[str]:
-    """The project's tests, as git's path patterns: a run on tests that no commit has is not about a commit."""
+    """The files and folders of the project's tests: a run on tests that no commit has is not about a commit."""
     chosen = settings.execution.pytest or find_tests(settings.root, read_config(settings.root))
     for path in (each.partition("::")[0] for each in chosen if not each.startswith("-")):
-        if (settings.root / path).is_dir():
-            yield ":(glob)**/*.py" if path == "." else f":(glob){path.rstrip('/')}/**/*.py"
-        elif (settings.root / path).is_file():
+        if (settings.root / path).exists():
             yield path
 
 
 def _provenance(settings: Settings, sources: Sources, *, tests: bool) -> Provenance:
     """The inputs of a run; `tests`: those of the project are among them."""
     named = (settings.config, settings.requirements.spec, settings.verdict.baseline)
-    watched = [*settings.sources, *filter(None, named), *(_tests_of(settings) if tests else ())]
+    watched = [*settings.sources, *filter(None, named)]
     if settings.requirements.spec:
         watched.append(lock_path(settings.requirements.spec))
     return Provenance(
         tool_version=__version__,
-        commit=git.describe(settings.root, watched),
+        commit=git.describe(settings.root, watched, tuple(_tests_of(settings)) if tests else ()),
         tree_digest=sources.digest,
         settings_digest=settings.digest,
         config=settings.config or "none (discovered)",

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from verifygate.base.errors import UsageError
 from verifygate.config.settings import Settings
 from verifygate.model import Check, ExecutionDetails, Outcome, StageResult, Status
 from verifygate.performance.attestation.closure import imported_files
@@ -35,7 +36,10 @@ def with_inherited(
     `results` are the stages' results as they were before they were joined, `inherited` the fingerprints of findings
     that stood.
     """
-    alters = git.changed(context.settings.root, context.since)
+    try:
+        alters = git.changed(context.settings.root, context.since)
+    except UsageError:  # a run broke the index: nobody knows what the change is about
+        alters = ()
     documents = bool(alters) and all(map(_is_document, alters))
     beside = bool(alters) and all(_is_document(path) or _is_test(path) for path in alters)
     beside = beside and not _measured(context.settings) & set(alters) and all(map(_is_there(context), alters))

@@ -53,7 +53,7 @@ def _refuse_of_change(path: Path, settings: Settings, base: str) -> None:
     environment = [home.relative_to(settings.root).as_posix()] if (home / "pyvenv.cfg").exists() else []
     kept = git.tracked(settings.root, [name, *environment])
     if base:
-        if name in git.changed(settings.root, base):
+        if git.changed(settings.root, base, (name,)):
             raise UsageError(f"`{name}` is not as it was at {base[:12]}", where=_place(settings), remedy=_REMEDY)
         return
     if kept:

@@ -177,7 +177,7 @@ def find_checkout(folder: Path, repo: str, commit: str) -> Sources | None:
     for name in [*flat, repo.partition("/")[2]]:
         for git in (folder / name, folder / name / "repo", folder / name / ".git", folder / f"{name}.git"):
             if (git / "objects").is_dir() or (git / ".git").exists():
-                sources = Sources(files_at(git, commit))
+                sources = Sources(files_at(git, commit, bare=True, in_part=True))
                 if len(sources):
                     return sources
     return None

@@ -2,40 +2,97 @@
 
 from __future__ import annotations
 
-import io
-import subprocess
-import tarfile
+import os
+import posixpath
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
 from verifygate.sources.configuration_file import MAX_BYTES, SUFFIXES, ConfigurationFile
 from verifygate.sources.file import SourceFile, is_encodable
+from verifygate.sources.git_folders import Repository, bare_repository, is_regular, repository_of
+from verifygate.sources.git_objects import SUBMODULE, Objects, lacking, opened, sizes
+from verifygate.sources.git_process import Verb, ask, configured, is_there
+from verifygate.sources.git_working_tree import difference, listed, renamed
 
-SECONDS = 60.0
+
+class Place(NamedTuple):
+    """A folder of a repository."""
+
+    repository: Repository
+    folder: Path
+    inside: str
+    """The way down to it from the root of the working tree; empty at the root."""
+
+    def said(self, verb: Verb, *arguments: str) -> str:
+        """What git says, without spaces around it; empty where it refuses."""
+        answer = ask(self.repository, self.folder, verb, *arguments)
+        return (answer or b"").decode("utf-8", "surrogateescape").strip()
+
+    def commit(self, revision: str) -> str:
+        """The full name of a commit; empty where there is none by that name."""
+        return self.said("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+
+    def tree(self, objects: Objects, revision: str) -> str:
+        """The digest of the folder as a commit has it; empty where it has none, or the store lacks the commit.
+
+        Raises UsageError where the store lacks a folder on the way.
+        """
+        commit = revision if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", revision) else self.commit(revision)
+        found = objects.commit(commit) if commit else None
+        return (objects.folder(found.tree, self.inside) or "") if found else ""
 
 
-def describe(root: Path, paths: Sequence[str]) -> str:
-    """The revision of `root`, with `+changes` where the files at `paths` differ; `none` outside a repository."""
-    commit = _git(root, "rev-parse", "--verify", "HEAD")
-    if commit is None:
+def place_of(folder: Path) -> Place | None:
+    """Where a folder is; None outside a repository, and where there is no git."""
+    found = repository_of(folder)
+    if found is None or found.top is None or not is_there(found):
+        return None
+    inside = Path(os.path.realpath(folder)).relative_to(found.top).as_posix()
+    return Place(found, folder, "" if inside == "." else inside)
+
+
+def describe(root: Path, paths: Sequence[str], code: Sequence[str] = ()) -> str:
+    """The revision of `root`, with `+changes` where the files at `paths` differ, or Python files at or below `code`.
+
+    `none` outside a repository.
+    """
+    place = place_of(root)
+    commit = place.commit("HEAD") if place else ""
+    if place is None or not commit:
         return "none"
-    changed = _git(root, "status", "--porcelain", "--", *paths)
-    text = commit.decode().strip()
-    return f"{text}+changes" if changed is None or changed.strip() else text
+    files, folders = ([_inside(place, path) for path in each] for each in (paths, code))
+    try:
+        differ = not all(files) or _differ(place, commit, files) or _differ(place, commit, folders, ".py")
+    except UsageError:  # nobody can say that they are as they were
+        differ = True
+    return f"{commit}+changes" if differ else commit
+
+
+def _inside(place: Place, path: str) -> str:
+    """A path of the root's from the root of the working tree; empty where it leads out of that."""
+    top = str(place.repository.top)
+    found = os.path.relpath(os.path.join(top, place.inside, path), top)  # noqa: PTH118 - `path` may be absolute
+    return "" if found.startswith("..") else found.replace(os.sep, "/")
+
+
+def _differ(place: Place, commit: str, below: Sequence[str], suffix: str = "") -> bool:
+    top = place.repository.top or place.folder
+    return any(below) and bool(changed(top, commit, [each for each in below if each], suffix))
 
 
 def resolve(root: Path, revision: str, option: str = "--since") -> str:
     """The full name of a commit. Raises UsageError, about `option`, where git knows none by that name."""
-    top(root, option)
-    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if commit is None:
+    commit = _required(root, option).commit(revision)
+    if not commit:
         raise UsageError(
             f"git knows no revision `{revision}` here",
             where=option,
             remedy="name a commit, branch or tag that is there; a shallow clone may have to fetch it first",
         )
-    return commit.decode().strip()
+    return commit
 
 
 def merge_base(root: Path, revision: str, option: str = "--since") -> str:
@@ -44,8 +101,8 @@ def merge_base(root: Path, revision: str, option: str = "--since") -> str:
     Raises UsageError, about `option`, where git knows no such revision, or no commit that both have.
     """
     commit = resolve(root, revision, option)
-    found = _git(root, "merge-base", "HEAD", commit)
-    if found is None:
+    found = _required(root, option).said("merge-base", "HEAD", commit)
+    if not found:
         shallow = is_shallow(root)
         raise UsageError(
             f"this tree and `{revision}` have no commit in common" + (" in this shallow clone" if shallow else ""),
@@ -54,95 +111,121 @@ def merge_base(root: Path, revision: str, option: str = "--since") -> str:
             if shallow
             else "name a revision that this tree comes from",
         )
-    return found.decode().split()[0]
+    return found.split()[0]
 
 
 def common(root: Path, revision: str) -> str | None:
     """The commit where the work of this tree left `revision`; None where that is not there, or git is not."""
-    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    found = _git(root, "merge-base", "HEAD", commit.decode().strip()) if commit else None
-    return found.decode().split()[0] if found else None
+    place = place_of(root)
+    commit = place.commit(revision) if place else ""
+    found = place.said("merge-base", "HEAD", commit) if place and commit else ""
+    return found.split()[0] if found else None
 
 
 def is_shallow(root: Path) -> bool:
-    return (_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
+    place = place_of(root)
+    return place is not None and is_regular(place.repository.common / "shallow")
 
 
 def head(root: Path) -> tuple[str, tuple[str, ...]]:
     """The commit that is checked out and its parents, also those that a shallow clone lacks; empty without a commit."""
-    commit = (_git(root, "rev-parse", "--verify", "HEAD") or b"").decode().strip()
-    text = (_git(root, "cat-file", "commit", "HEAD") or b"").decode("utf-8", "replace")
-    heads = text.partition("\n\n")[0].splitlines()
-    return commit, tuple(line.split()[1] for line in heads if line.startswith("parent "))
+    place = place_of(root)
+    commit = place.commit("HEAD") if place else ""
+    if place is None or not commit:
+        return "", ()
+    with opened(place.repository) as objects:
+        found = objects.commit(commit)
+    return commit, found.parents if found else ()
 
 
 def renames(folder: Path, commit: str) -> dict[str, str]:
     """Files of a commit below `folder` that have another path in the working tree: old path -> new path."""
-    listed = _git(folder, "diff", "-M", "--diff-filter=R", "--name-status", "-z", "--relative", commit, "--", ".")
-    words = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
-    return {old: new for _, old, new in zip(words[0::3], words[1::3], words[2::3], strict=False)}
+    place = place_of(folder)
+    if place is None:
+        return {}
+    with opened(place.repository) as objects:
+        tree = place.tree(objects, commit)
+        entries = list(objects.entries(tree)) if tree else []
+    return renamed(place.repository, folder, entries)
 
 
 def remote(root: Path) -> str:
     """The address that the repository of `root` was cloned from; empty where it was not, or there is none."""
-    return (_git(root, "remote", "get-url", "origin") or b"").decode("utf-8", "replace").strip()
+    place = place_of(root)
+    return configured(place.repository, "remote.origin.url").strip() if place else ""
 
 
 def default_branch(folder: Path) -> str:
     """The branch that changes go to: what the remote says, else the one that is checked out, else `main`."""
-    of_remote = _git(folder, "symbolic-ref", "--short", "refs/remotes/origin/HEAD") or b""
-    here = _git(folder, "symbolic-ref", "--short", "HEAD") or b""
-    return (of_remote.removeprefix(b"origin/") or here or b"main").decode("utf-8", "replace").strip()
+    place = place_of(folder)
+    if place is None:
+        return "main"
+    of_remote = place.said("symbolic-ref", "--short", "refs/remotes/origin/HEAD").removeprefix("origin/")
+    return of_remote or place.said("symbolic-ref", "--short", "HEAD") or "main"
 
 
-def changed(folder: Path, commit: str) -> tuple[str, ...]:
-    """Files below `folder` that are not as they were in a commit, gone or new ones among them."""
-    differing = _git(folder, "diff", "--name-only", "--no-renames", "-z", "--relative", commit, "--", ".")
-    fresh = _git(folder, "ls-files", "-z", "--others", "--exclude-standard")
-    listed = ((differing or b"") + (fresh or b"")).decode("utf-8", "surrogateescape")
-    return tuple(sorted({name for name in listed.split("\0") if name}))
+def changed(folder: Path, commit: str, below: Sequence[str] = (".",), suffix: str = "") -> tuple[str, ...]:
+    """Files at or below some paths of `folder` that are not as they were in a commit, gone or new ones among them."""
+    place = place_of(folder)
+    if place is None:
+        return ()
+    with opened(place.repository) as objects:
+        tree = place.tree(objects, commit)
+    return tuple(sorted(difference(place.repository, folder, tree, below, suffix).paths))
 
 
 def top(folder: Path, option: str) -> Path:
     """The root of the repository that a folder is in. Raises UsageError, about `option`, where there is none."""
-    found = _git(folder, "rev-parse", "--show-toplevel")
-    if not found:
+    return _required(folder, option).repository.top or folder
+
+
+def _required(folder: Path, option: str) -> Place:
+    place = place_of(folder)
+    if place is None:
         raise UsageError(
-            "there is no git repository here, or no git that runs or trusts it",
+            "there is no git repository here, or no git that runs",
             where=option,
             remedy="`git status` says more",
         )
-    return Path(found.decode("utf-8", "surrogateescape").rstrip("\n")).resolve()
+    return place
 
 
 def files_at(
-    folder: Path, commit: str, suffixes: tuple[str, ...] = (".py",), largest: int | None = None
+    folder: Path,
+    commit: str,
+    suffixes: tuple[str, ...] = (".py",),
+    largest: int | None = None,
+    *,
+    bare: bool = False,
+    in_part: bool = False,
 ) -> Iterator[SourceFile]:
-    """The files of a commit below `folder`, with paths relative to it; what the store lacks is left out.
+    """The files of a commit below `folder`, with paths relative to it, but for those of more than `largest` bytes.
 
-    So is a file of more than `largest` bytes.
+    `bare`: the folder may be a repository without a working tree. Raises UsageError where the store lacks one of them;
+    with `in_part`, that is left out.
     """
-    listed = _git(folder, "ls-tree", "-r", "-z", "-l", commit)
-    blobs: dict[str, str] = {}
-    for entry in (listed or b"").decode("utf-8", "surrogateescape").split("\0"):
-        meta, _, path = entry.partition("\t")
-        if path.endswith(suffixes) and is_encodable(path):
-            *_, blob, listed_size = meta.split()
-            if largest is None or (listed_size.isdigit() and int(listed_size) <= largest):
-                blobs[path] = blob
-    wanted = "".join(f"{blob}\n" for blob in blobs.values()).encode()
-    data, position = _git(folder, "cat-file", "--batch", given=wanted) or b"", 0
-    for path in blobs if data else ():
-        end = data.index(b"\n", position)
-        header = data[position:end].split()
-        position = end + 1
-        if header[-1] == b"missing":
-            continue
-        size = int(header[2])
-        file = _source(path, data[position : position + size])
-        if file is not None:
-            yield file
-        position += size + 1
+    place = place_of(folder)
+    if bare and (found := bare_repository(folder)) is not None:
+        place = Place(found, folder, "")
+    if place is None:
+        return
+    with opened(place.repository) as objects:
+        tree = place.tree(objects, commit)
+        entries = objects.entries(tree) if tree else iter(())
+        blobs = {
+            each.path: each.name
+            for each in entries
+            if each.path.endswith(suffixes) and each.mode != SUBMODULE and is_encodable(each.path)
+        }
+        if largest is not None:
+            known = sizes(place.repository, list(blobs.values()))
+            blobs = {path: name for path, name in blobs.items() if known.get(name, 0) <= largest}
+        for path, data in zip(sorted(blobs), objects.read(blobs[each] for each in sorted(blobs)), strict=True):
+            if data is None and not in_part:
+                raise lacking(path)
+            file = _source(path, data) if data is not None else None
+            if file is not None:
+                yield file
 
 
 def _source(path: str, data: bytes) -> SourceFile | None:
@@ -159,64 +242,54 @@ def tree_at(folder: Path, commit: str) -> tuple[str, tuple[str, ...]] | None:
 
     None where git cannot say: the commit has no such folder, or the store lacks its tree.
     """
-    tree = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}:./")
-    listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", commit) if tree else None
-    if tree is None or listed is None:
+    place = place_of(folder)
+    if place is None:
         return None
-    names = listed.decode("utf-8", "surrogateescape").split("\0")
-    return tree.decode().strip(), tuple(name for name in names if name)
+    try:
+        with opened(place.repository) as objects:
+            tree = place.tree(objects, commit)
+            return (tree, tuple(sorted(each.path for each in objects.entries(tree)))) if tree else None
+    except UsageError:
+        return None
 
 
-def configuration_at(folder: Path, commit: str) -> Iterator[ConfigurationFile]:
+def configuration_at(folder: Path, commit: str, *, in_part: bool = False) -> Iterator[ConfigurationFile]:
     """The files of a commit that are no Python and may set a precision."""
-    for file in files_at(folder, commit, SUFFIXES, MAX_BYTES):
+    for file in files_at(folder, commit, SUFFIXES, MAX_BYTES, in_part=in_part):
         yield ConfigurationFile(file.path, data=file.data)
 
 
 def file_at(folder: Path, commit: str, path: str) -> bytes | None:
     """The bytes of a file of a commit, by its path below `folder`; None where there is none, or no git."""
-    return _git(folder, "cat-file", "blob", "--end-of-options", f"{commit}:./{path}")
-
-
-def export(folder: Path, commit: str, target: Path) -> None:
-    """Write what a commit holds below `folder` to `target`, a new folder. Raises UsageError where git cannot."""
-    packed = _git(folder, "archive", "--format=tar", commit)
-    if packed is None:
-        raise UsageError(
-            f"git cannot give out the files of `{commit}`", where="--against", remedy="fetch that revision whole"
-        )
-    try:
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(target, filter="data")
-    except (tarfile.TarError, OSError) as error:
-        raise UsageError(f"the files of `{commit}` cannot be written out: {error}", where="--against") from None
+    place = place_of(folder)
+    wanted = posixpath.normpath(path)
+    if place is None:
+        return None
+    with opened(place.repository) as objects:
+        tree = place.tree(objects, commit)
+        found = [each for each in objects.entries(tree, (wanted,)) if each.path == wanted] if tree else []
+        return next(objects.read([found[0].name])) if found and found[0].mode != SUBMODULE else None
 
 
 def untracked(folder: Path) -> tuple[str, ...]:
     """Paths below `folder` that git does not keep, ignored ones too; a folder of nothing else stands for its files."""
-    listed = _git(folder, "ls-files", "-z", "--others", "--directory", "--no-empty-directory")
-    names = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
-    return tuple(sorted(name.rstrip("/") for name in names if name))
+    place = place_of(folder)
+    found = listed(place.repository, folder, "--others", "--directory", "--no-empty-directory") if place else ()
+    return tuple(sorted(name.rstrip("/") for name in found))
 
 
 def ignored(folder: Path, paths: Sequence[str] = (".",)) -> tuple[str, ...]:
     """Files below `folder` that git is told to ignore and does not keep, one by one; of those at or below `paths`."""
-    listed = _git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *paths)
-    names = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
-    return tuple(sorted(name for name in names if name))
+    place, options = place_of(folder), ("--others", "--ignored", "--exclude-standard")
+    return tuple(sorted(listed(place.repository, folder, *options, "--", *paths))) if place else ()
 
 
 def tracked(folder: Path, paths: Sequence[str]) -> tuple[str, ...]:
     """Files at or below paths that git keeps, relative to the folder; none outside a repository."""
-    listed = (_git(folder, "ls-files", "-z", "--", *paths) or b"").decode("utf-8", "surrogateescape")
-    return tuple(sorted(name for name in listed.split("\0") if name))
-
-
-def _git(folder: Path, *arguments: str, given: bytes = b"") -> bytes | None:
-    """What git prints, or None where there is no git, no repository, or it refuses."""
-    command = ["git", "-C", str(folder), "-c", "core.quotepath=off", *arguments]
-    try:
-        ended = subprocess.run(command, input=given, capture_output=True, timeout=SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return ended.stdout if ended.returncode == 0 else None
+    place = place_of(folder)
+    if place is None:
+        return ()
+    with opened(place.repository) as objects:
+        tree = place.tree(objects, "HEAD")
+        kept = {each.path for each in objects.entries(tree, paths)} if tree else set()
+    return tuple(sorted({*kept, *listed(place.repository, folder, "--", *paths)}))

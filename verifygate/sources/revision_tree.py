@@ -10,6 +10,7 @@ from verifygate.base.lifeline import temporary_folder
 from verifygate.base.regular_files import copy_or_link
 from verifygate.sources import git
 from verifygate.sources.discovery import SKIPPED_FOLDERS
+from verifygate.sources.git_export import export
 
 
 @contextmanager
@@ -22,7 +23,7 @@ def tree_of(root: Path, commit: str, *, with_ignored_code: bool = False) -> Iter
     with temporary_folder("against") as folder:
         tree = Path(folder, "tree").resolve()
         tree.mkdir()
-        git.export(root, commit, tree)
+        export(root, commit, tree)
         ignored = set(git.ignored(root)) if with_ignored_code else set()
         for name in git.untracked(root):
             path = PurePosixPath(name)

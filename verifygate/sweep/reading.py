@@ -87,8 +87,10 @@ def _sources_at(folder: Path, commit: str, names: Iterable[str]) -> Sources:
     """What the folder would hold if the commit were checked out; what the store lacks is named as unreadable."""
     wanted = {name for name in names if name.endswith(".py") and is_walked(folder, name)}
     odd = [name for name in names if name.endswith(".py") and not is_encodable(name)]
-    files = [file for file in git.files_at(folder, commit) if file.path in wanted]
-    beside = [file for file in git.configuration_at(folder, commit) if _is_beside_sources(folder, file.path)]
+    files = [file for file in git.files_at(folder, commit, in_part=True) if file.path in wanted]
+    beside = [
+        file for file in git.configuration_at(folder, commit, in_part=True) if _is_beside_sources(folder, file.path)
+    ]
     beside = sorted(beside, key=lambda file: file.path.count("/"))[:MAX_FILES]
     lost = sorted(wanted - {file.path for file in files})
     unreadable = [(name, "git's store lacks it") for name in lost]
@@ -107,7 +109,7 @@ def _versions_at(folder: Path, commit: str) -> dict[str, str]:
     folder = temporary_name("sweep")
     sweep()
     with owned(folder):
-        for file in git.files_at(folder, commit, _DECLARING, _LARGEST_DECLARING):
+        for file in git.files_at(folder, commit, _DECLARING, _LARGEST_DECLARING, in_part=True):
             path = PurePosixPath(file.path)
             if len(path.parts) <= 2 and str(path.parent) in _DECLARING_FOLDERS:  # so it cannot lead out of the folder
                 place = folder / path

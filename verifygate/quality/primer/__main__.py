@@ -23,7 +23,8 @@ from verifygate.quality.primer.judgements import Judge, read_judgements
 from verifygate.quality.primer.pins import Pin, read_pins
 from verifygate.quality.primer.scans import Revision
 from verifygate.quality.primer.summary import document_of, is_sound, markdown_of
-from verifygate.sources.git import describe, export, resolve
+from verifygate.sources.git import describe, resolve
+from verifygate.sources.git_export import export
 
 ROOT = Path(verifygate.__file__).parents[1]
 OUT = Path("build/primer")
