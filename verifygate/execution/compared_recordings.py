@@ -128,12 +128,12 @@ def _explained(pair: _Pair, pairs: Sequence[_Pair]) -> tuple[Cause, str]:
         return Cause.CAST, _cast(old, new)
     if old.device != new.device:
         return Cause.DEVICE, f"{old.device} and {new.device} add in another order"
-    cast = next((each for each in pairs if each.step <= pair.step and each.old.dtype != each.new.dtype), None)
-    if cast is not None and (each := cast):
-        where = f" at {each.new.path}:{each.new.line}" if each.new.path else ""
-        return (
-            Cause.CAST,
-            f"what it computes with was {each.old.dtype} and is {each.new.dtype} since `{each.new.operator}`{where}",
+    before = pairs[: pairs.index(pair)]
+    if cast := next((each for each in before if each.old.dtype != each.new.dtype), None):
+        where = f" at {cast.new.path}:{cast.new.line}" if cast.new.path else ""
+        return Cause.CAST, (
+            f"{cast.old.dtype} has been {cast.new.dtype} since `{cast.new.operator}`{where}; "
+            "this operation made the difference large"
         )
     return Cause.UNEXPLAINED, "same line, dtypes and device: no cause was found"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
+import io
 import json
-import linecache
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pydantic
 
 from verifygate.base.errors import UsageError
+from verifygate.base.regular_files import MAX_SOURCE_BYTES, open_regular, read_regular
 from verifygate.execution.instruments import children
 from verifygate.model.recording import Recording, Window
 
@@ -24,27 +26,37 @@ REMEDY = "give a file that `verifygate probe --record FILE` of this version wrot
 
 
 def collected(written: Path, root: Path) -> tuple[tuple[Window, ...], ...]:
-    """The windows of each process of a run that kept any."""
+    """The windows of each process of a run that kept any. What is not as the instrument writes it is left out."""
     folders = [written, *children(written)]
     found = [tuple(_windows(folder / FILE, root)) for folder in folders]
     return tuple(windows for windows in found if windows)
 
 
 def _windows(path: Path, root: Path) -> Iterator[Window]:
-    if not path.is_file():
-        return
-    with path.open(encoding="ascii") as file:
-        for line in file:
+    try:
+        text = read_regular(path, MAX_BYTES).decode("ascii")
+        for line in text.splitlines():
             told = json.loads(line)
             rows = [_placed(row, root) for row in told.pop("rows")]
             yield Window.model_validate({**told, "operations": rows})
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # the process may write there what it likes
+        return
 
 
 def _placed(row: dict[str, Any], root: Path) -> dict[str, Any]:
     path, line, symbol = row.pop("place")
     row.pop("grad")
-    text = linecache.getline(str(root / path), line).strip() if path else ""
+    lines = _lines(root, str(path)) if path else []
+    text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
     return {**row, "path": path, "line": line, "symbol": symbol, "text": text}
+
+
+@functools.lru_cache(maxsize=256)
+def _lines(root: Path, path: str) -> list[str]:
+    try:
+        return read_regular(root / path, MAX_SOURCE_BYTES, tree=root).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
 
 
 def write(recording: Recording, path: Path) -> None:
@@ -58,8 +70,8 @@ def write(recording: Recording, path: Path) -> None:
 def is_recording(path: Path) -> bool:
     """Whether a file begins as a recording does, and not as a report."""
     try:
-        with path.open("rb") as file:
-            return file.read(2) == MAGIC
+        with open_regular(path) as file:
+            return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False
 
@@ -67,11 +79,12 @@ def is_recording(path: Path) -> bool:
 def read(path: Path) -> Recording:
     """A recording. Raises UsageError for what is none."""
     try:
-        with gzip.open(path) as file:
+        with gzip.GzipFile(fileobj=io.BytesIO(read_regular(path, MAX_BYTES))) as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise UsageError("larger than 512 MiB", where=str(path), remedy=REMEDY)
         return Recording.model_validate_json(data)
     except (OSError, EOFError, zlib.error, pydantic.ValidationError) as error:
-        problem = f"cannot be read: {error.strerror}" if getattr(error, "strerror", None) else "not a recording"
+        why = error.strerror if isinstance(error, OSError) else None
+        problem = f"cannot be read: {why}" if why else "not a recording"
         raise UsageError(problem, where=str(path), remedy=REMEDY) from None

@@ -110,7 +110,7 @@ class Values:
         mode.watches = False
         self._stale.append(mode)
         while (stack := modes()) and self._stale and stack[-1] is self._stale[-1]:
-            self._stale.pop().__exit__(None, None, None)
+            self._stale.pop().__exit__(None, None, None)  # type: ignore[no-untyped-call]
         self.modules.stop()
         try:
             if track is not None:
@@ -147,7 +147,7 @@ class _Window(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result = func(*args, **keywords)
         if self._looks:
             try:
-                with _disable_current_modes():  # type: ignore[no-untyped-call]
+                with _disable_current_modes():
                     self._see(func, inputs, result)
             except Exception as error:
                 self._values.recording.failed(error)
@@ -162,7 +162,7 @@ class _Window(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """The floating-point tensors that an operation is given; those from outside are kept before it writes them."""
         found = [each for each in tree_leaves((args, keywords)) if _is_kept(each)]
         try:
-            with _disable_current_modes():  # type: ignore[no-untyped-call]
+            with _disable_current_modes():
                 for each in found:
                     if each not in self._known:
                         self._came[len(self._rows)] = each
