@@ -79,9 +79,9 @@ def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis, *, amon
     """
     drivers = {each.path for each in facts if each.aspect is Aspect.DRIVER and each.value}
     graph = analysis.import_graph
-    for each in analysis.configuration.settings:
-        has_reader = each.framework != OWN and (each.framework != DEEPSPEED or _is_read_by_deepspeed(each, graph))
-        drivers |= set(each.programs) if has_reader and each.aspect in ("precision", "driver") else set()
+    for setting in analysis.configuration.settings:
+        is_read = setting.framework != OWN and (setting.framework != DEEPSPEED or _is_read_by_deepspeed(setting, graph))
+        drivers |= set(setting.programs) if is_read and setting.aspect in ("precision", "driver") else set()
     for each in scanned.plain_training:
         program = graph.together(each.path)
         steps = not scanned.stepping.isdisjoint(program) or not (drivers or among_amp)
