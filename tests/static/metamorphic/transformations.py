@@ -55,6 +55,24 @@ def variables_renamed(loop: Loop) -> Program:
     return renamed(loop.having(), loop)
 
 
+def annotated_with_any(loop: Loop) -> Program:
+    """Every parameter is annotated with what names no class."""
+    made = loop.train()
+    parameters = [
+        each.with_changes(annotation=cst.Annotation(cst.Name("Any" if number % 2 else "object")))
+        for number, each in enumerate(made.params.params)
+    ]
+    annotated = made.with_changes(params=made.params.with_changes(params=parameters))
+    return program(train=[*loop.imports, statement("from typing import Any\n"), annotated])
+
+
+def beside_an_unrelated_file(loop: Loop) -> Program:
+    """A file that nothing imports has a scaler and an optimizer of its own names."""
+    body = "        return x\n\n    def step(self, optimizer):\n        self.scaler = optimizer\n"
+    other = cst.parse_module(f"class Shelf:\n    def scale(self, x):\n{body}")
+    return loop.having() | {"shelf.py": other.code}
+
+
 def imported_as_modules(loop: Loop) -> Program:
     """`import torch as th`, and everything else through an alias of its module."""
     names = Renamed({"torch": "th", "autocast": "mixed.autocast", "GradScaler": "mixed.GradScaler"})
@@ -575,6 +593,8 @@ TRANSFORMATIONS: dict[str, Transformation] = {
     for made in (
         as_written,
         variables_renamed,
+        annotated_with_any,
+        beside_an_unrelated_file,
         imported_as_modules,
         old_interface,
         setup_aliased,

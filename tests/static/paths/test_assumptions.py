@@ -163,3 +163,20 @@ def folds(parts):
 """
     finding = found(text, "AMP301")
     assert finding is None or finding.certainty == "likely"
+
+
+def test_a_region_whose_dtype_a_global_switch_sets_is_not_followed():
+    """`autocast("cuda")` computes in what `set_autocast_dtype` says: no word of float16 then."""
+    text = """def train(net, data):
+    torch.set_autocast_dtype("cuda", torch.bfloat16)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in data:
+        opt.zero_grad()
+        with torch.autocast("cuda"):
+            loss = net(x).mean()
+        loss.backward()
+        opt.step()
+"""
+    assert found(text, "AMP305") is None
+    switch = '    torch.set_autocast_dtype("cuda", torch.bfloat16)\n'
+    assert found(text.replace(switch, ""), "AMP305") is not None

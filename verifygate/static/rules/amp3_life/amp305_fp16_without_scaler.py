@@ -125,6 +125,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 reason = "the dtype of this region cannot be told: its loss is not scaled, as float16 would need it"
                 analysis.gave_up(region.place, reason, RULE.code)
             continue
+        if analysis.region_dtypes.follows_device(region) and _sets_the_default(function, analysis):
+            seen.add(function)
+            analysis.gave_up(region.place, "which dtype torch's global switch leaves to this region", RULE.code)
+            continue
         found = _backward(region, analysis) if _steps(function, analysis) else None
         if found is None:
             if (match := _in_another_function(region, dtypes, elsewhere, analysis)) is not None:
@@ -145,6 +149,12 @@ def check(analysis: Analysis) -> Iterable[Match]:
     yield from _by_a_policy(elsewhere, analysis)
     yield from _inverted(analysis)
     yield from _for_cuda_only(analysis)
+
+
+def _sets_the_default(function: Function, analysis: Analysis) -> bool:
+    """Whether the program sets the dtype of regions that name none: `torch.set_autocast_dtype("cuda", dtype)`."""
+    files = analysis.program.sources.each(analysis.import_graph.together(function.module.path))
+    return any(b"set_autocast_dtype" in file.data or b"set_autocast_gpu_dtype" in file.data for file in files)
 
 
 def _is_scaled(
