@@ -298,6 +298,10 @@ def test_with_a_patch(patched):
     assert os.getcwd() == "here"
 
 
+def test_says_only_what_it_is_about():
+    """Nothing else stands here."""
+
+
 def test_is_wrapped_by_a_hook():
     assert 1
 
@@ -386,14 +390,17 @@ class OfUnittest(unittest.TestCase):
         self.fail()
 ''',
     "tests/test_plain.py": '"""PYTEST_DONT_REWRITE"""\n\n\ndef test_plain():\n    assert 1\n',
+    "elsewhere/test_linked.py": "def test_linked():\n    assert 1\n",
     "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
 }
 
 
 @pytest.mark.slow
 def test_honest_tests_are_not_suspected(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_link.py").symlink_to("../elsewhere/test_linked.py")
     result = run(tmp_path, HONEST, coverage=True)
     for name in ("tests-ran", "tests-pass"):
         assert check(result, name).status is Status.PASS, check(result, name).actual
     assert not check(result).required
-    assert "19 passed, 3 skipped, 2 xfailed" in check(result, "tests-ran").actual
+    assert "21 passed, 3 skipped, 2 xfailed" in check(result, "tests-ran").actual

@@ -91,9 +91,7 @@ class _Marker:
         text = node.body[0]
         has_text = isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
         body = node.body[1:] if has_text else node.body
-        if not body:
-            return
-        start, first = self._new(body[0], "start", set())
+        start, first = self._new((body or node.body)[0], "start", set())
         body, out = self._block(body, {first})
         end, _ = self._new(node.body[-1], "end", out)
         node.body = [*([text] if has_text else []), start, *body, end]

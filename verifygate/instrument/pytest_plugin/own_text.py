@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import sys
 import types
 import warnings
@@ -67,7 +68,7 @@ class Texts:
 
     def rewrite(self, tree: ast.Module, source: bytes, path: str | None, config: pytest.Config | None) -> None:
         """Rewrite the asserts of what stands on the disk, with marks; of what is handed in where that fails."""
-        self._rewritten.add(path or "")
+        self._rewritten.add(os.path.realpath(path or ""))
         try:
             text = Path(path or "").read_bytes()
             with warnings.catch_warnings():
@@ -84,7 +85,7 @@ class Texts:
             codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
         for each, function in written:
             each.codes = codes.get((function.name, min(n.lineno for n in (function, *function.decorator_list))), [])
-            self._of_test.setdefault((each.path, each.name), []).append(each)
+            self._of_test.setdefault((os.path.realpath(each.path), each.name), []).append(each)
         tree.body[:] = marked.body
 
     def _mark(self, tree: ast.Module, path: str, config: pytest.Config | None) -> list[tuple[Written, Function]]:
@@ -153,7 +154,7 @@ class Texts:
     def written_for(self, item: pytest.Item) -> list[Written]:
         """The functions in the text of a test's own file that its id names; none where it was made in another way."""
         name = item.nodeid.partition("::")[2].partition("[")[0]
-        return self._of_test.get((str(item.path), name), [])
+        return self._of_test.get((os.path.realpath(item.path), name), [])
 
     def may_fail(self, item: pytest.Item) -> bool:
         """Whether a failure inside this test's frame has to come out of what pytest calls; a coroutine is not asked."""
@@ -163,7 +164,7 @@ class Texts:
 
     def look_at(self, item: pytest.Item) -> None:
         """Note a test of a file that was loaded past pytest's rewriting, where its code is not that of the file."""
-        path, mode = str(item.path), item.config.getoption("assertmode", "plain")
+        path, mode = os.path.realpath(item.path), item.config.getoption("assertmode", "plain")
         if path in self._rewritten or mode == "plain" or not isinstance(item, pytest.Function):
             return
         code = getattr(inspect.unwrap(item.obj), "__code__", None)
