@@ -7,11 +7,13 @@ from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.execution.recorded_trace import Trace
-from verifygate.model.numerics import LARGEST, BadStep, Limit, NumericsReport, Origin
+from verifygate.model.numerics import LARGEST, BadStep, Limit, NumericsReport, Origin, Swallowed
 from verifygate.model.recorded_trace import TraceSummary
 
 ENOUGH_STEPS = 8
 """Steps after which a loss scale has found its level, or does not find one."""
+TWICE = 2
+"""Watched steps in which the same overflow is swallowed, before the run is called unstable."""
 LAST = 4
 """Steps at the end of a run that tell whether it has."""
 
@@ -19,9 +21,14 @@ LAST = 4
 def numerics(told: Sequence[dict[str, Any]], trace: Trace, shown: Callable[[str], str | None]) -> NumericsReport:
     """The bad steps of the process that was started. `shown` is a path below the root, or None."""
     ends = [each for each in told if each["event"] == "numerics"]
+    end = ends[0] if ends else {}
+    counts = ("watched", "iterations", "losses", "bad_losses", "first_bad_loss", "bad")
     return NumericsReport(
-        watched=sum(int(each["watched"]) for each in ends[:1]),
+        **{name: int(end.get(name, 0)) for name in counts},
+        asked=bool(end.get("asked", True)),
+        ends_bad=bool(end.get("ends_bad")),
         bad_steps=tuple(_bad_step(each, trace, shown) for each in told if each["event"] == "bad-step"),
+        swallowed=tuple(_swallowed([each for each in told if each["event"] == "swallowed"], trace, shown)),
         not_watched=next((str(each["why_not"]) for each in ends if each["why_not"]), ""),
     )
 
@@ -34,8 +41,20 @@ def _bad_step(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | No
         scale=row.get("scale"),
         loss=bool(row.get("loss")),
         gradients=int(row.get("gradients", 0)),
+        why_not=str(row.get("why_not", "")),
         origin=_origin(origin, trace, shown) if origin is not None else None,
     )
+
+
+def _swallowed(rows: Sequence[dict[str, Any]], trace: Trace, shown: Callable[[str], str | None]) -> list[Swallowed]:
+    """Those of one operation together."""
+    found: dict[str, Swallowed] = {}
+    for row in rows:
+        origin = _origin(row["origin"], trace, shown)
+        steps = found[where(origin)].steps if where(origin) in found else ()
+        steps = tuple(dict.fromkeys((*steps, int(row["number"]))))
+        found[where(origin)] = Swallowed(steps=steps, origin=origin, ended=str(row["ended"]), lost=float(row["lost"]))
+    return list(found.values())
 
 
 def _origin(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | None]) -> Origin:
@@ -62,6 +81,13 @@ def never_settles(trace: Trace, seen: TraceSummary, report: NumericsReport) -> s
 
     Each optimizer is asked by itself: one of a GAN may step while the other never does. Empty where neither was seen.
     """
+    if report.ends_bad:
+        times = f" in {report.bad_losses} of {counted(report.losses, 'backward')}" if report.bad_losses else ""
+        since = f", the first time in iteration {report.first_bad_loss}" if report.first_bad_loss else ""
+        return f"the loss was inf or NaN{times}{since}, and is so at the end"
+    lasting = next((each for each in report.swallowed if len(each.steps) >= TWICE), None)
+    if lasting is not None:
+        return f"an overflow ends as a number: {where(lasting.origin)} makes inf, and `{lasting.ended}` a number of it"
     last = seen.scales[-1].scale if seen.scales else None
     any_scale = [each for each in report.bad_steps if each.at_any_scale]
     for optimizer, skips in _skips(trace).items():
@@ -110,7 +136,16 @@ def lines(report: NumericsReport) -> list[str]:
         numbers = ", ".join(str(each.step) for each in steps)
         found.append(f"not finite in step {numbers}: {place}")
         found += [f"    {line}" for line in _told(steps[-1])]
-    if report.watched and not report.bad_steps:
+    for one in report.swallowed:
+        numbers = ", ".join(map(str, one.steps))
+        found.append(f"overflow that ends as a number in step {numbers}: {where(one.origin)}")
+        found.append(f"    {happened(one.origin)}")
+        found.append(f"    `{one.ended}` makes a number of the inf: {one.lost:.0%} of its result is another in float32")
+        found.append(f"    remedy: {remedy(BadStep(step=1, skipped=False, origin=one.origin))}")
+    if report.bad > len(report.bad_steps):
+        more = counted(report.bad - len(report.bad_steps), "more step")
+        found.append(f"numbers: {more} not finite, of which the cause was not looked for")
+    if report.asked and report.watched and not report.bad_steps:
         watched = counted(report.watched, "watched step")
         found.append(f"numbers: no inf or NaN came to the loss or to a gradient in {watched}")
     if report.not_watched and not report.bad_steps:
@@ -131,7 +166,7 @@ def where(origin: Origin | None, at: str = "") -> str:
 def _told(bad: BadStep) -> list[str]:
     origin = bad.origin
     if origin is None:
-        return ["the steps after a skipped one are watched; `--numerics` watches the first ones too"]
+        return [f"{bad.why_not or 'not looked at'}; `--numerics` watches the first steps"]
     alone = ["the loss is not finite, its gradients are"] if bad.loss and not bad.gradients else []
     if not (bad.loss or bad.gradients or bad.skipped):
         alone = ["no step was made; this operation was the last that broke"]

@@ -199,7 +199,7 @@ def _report(
         torch=next((str(one.get("torch")) for one in launched.told if one["event"] == "installed"), ""),
         trace=seen,
         findings=found,
-        numerics=broken if broken.watched or broken.not_watched or broken.bad_steps else None,
+        numerics=broken if broken.is_told else None,
     )
 
 

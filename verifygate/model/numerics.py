@@ -50,7 +50,7 @@ class BadStep(Model):
     """A step whose gradients were not finite."""
 
     step: int
-    """Counted from 1."""
+    """The iteration, counted from 1."""
     skipped: bool
     """By the scaler."""
     scale: float | None = None
@@ -61,6 +61,8 @@ class BadStep(Model):
     """Gradients that were inf or NaN."""
     origin: Origin | None = None
     """None where it was not seen."""
+    why_not: str = ""
+    """Why it was not."""
 
     @property
     def at_any_scale(self) -> bool | None:
@@ -75,6 +77,18 @@ class BadStep(Model):
         return origin.in_float32 / self.scale > LARGEST.get(origin.dtype, LARGEST["float32"])
 
 
+class Swallowed(Model):
+    """An inf of finite numbers that ended as a finite number, which is not the one that float32 gives."""
+
+    steps: tuple[int, ...]
+    """The iterations in which that was seen."""
+    origin: Origin
+    ended: str
+    """The operator that made a number of it: `rsqrt`."""
+    lost: float
+    """The share of that operator's result which float32 would give otherwise."""
+
+
 LARGEST = {"float16": 65504.0, "bfloat16": 3.38953139e38, "float32": 3.40282347e38}
 """The largest finite number of each dtype."""
 
@@ -83,7 +97,29 @@ class NumericsReport(Model):
     """What the watch over a run's numbers saw."""
 
     watched: int
-    """Steps of which every operation was seen."""
+    """Iterations of which every operation was seen."""
+    asked: bool = True
+    """Whether somebody asked to watch the first ones."""
+    iterations: int = 0
+    """Of the training: optimizers that step in turn count once."""
+    losses: int = 0
+    """Backwards whose loss was looked at."""
+    bad_losses: int = 0
+    """Those of them whose loss was inf or NaN, and not by its scale."""
+    first_bad_loss: int = 0
+    """The iteration of the first one; 0 for none."""
+    ends_bad: bool = False
+    """Whether the loss of the last backward was inf or NaN."""
+    bad: int = 0
+    """Steps that were not finite; those behind the first twenty are counted only."""
     bad_steps: tuple[BadStep, ...] = ()
+    swallowed: tuple[Swallowed, ...] = ()
     not_watched: str = ""
     """Why no step was watched, where one should have been."""
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is anything to say: something broke, or somebody asked."""
+        return bool(
+            self.bad_steps or self.swallowed or self.bad_losses or self.not_watched or (self.asked and self.watched)
+        )
