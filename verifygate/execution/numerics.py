@@ -70,6 +70,7 @@ def _origin(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | None
         backward=str(row["backward"]),
         dtypes=tuple(row["dtypes"]),
         dtype=str(row["dtype"]),
+        of_infinite=bool(row.get("of_infinite")),
         largest_input=row["largest_input"],
         in_float32=row["in_float32"],
         scaled=bool(row["scaled"]),
@@ -160,7 +161,19 @@ def where(origin: Origin | None, at: str = "") -> str:
     place = f"{at or origin.path}:{origin.line}" if origin.line else "outside of the project's code"
     module = f" in {origin.module}" if origin.module else ""
     of = f" (its gradient, {origin.backward})" if origin.backward else ""
-    return f"{place}{module}: `{origin.operator}`{of}"
+    return f"{place}{module}: {_in_words(origin)}{of}"
+
+
+def _in_words(origin: Origin) -> str:
+    """The operator, with what it is in a person's terms where its name does not say that."""
+    if origin.operator == "_to_copy":
+        return f"the cast to {origin.dtype} (`_to_copy`)"
+    if origin.operator == "lift_fresh":
+        return "a tensor made of numbers (`lift_fresh`)"
+    if origin.operator.startswith("_foreach_"):
+        one = origin.operator.removeprefix("_foreach_").rstrip("_")
+        return f"`{one}` on many tensors at once (`{origin.operator}`)"
+    return f"`{origin.operator}`"
 
 
 def _told(bad: BadStep) -> list[str]:
@@ -182,7 +195,10 @@ def happened(origin: Origin) -> str:
         limit = LARGEST.get(origin.dtype, LARGEST["float32"])
         true = f"; it would be {origin.in_float32:.5g}" if origin.in_float32 is not None else ""
         return f"larger than {limit:.6g}, the largest {origin.dtype}{true} ({dtypes}{largest})"
-    return f"{_WORDS[origin.limit]} ({dtypes}{largest})"
+    words = (
+        "makes a NaN of an inf" if origin.limit is Limit.NOT_A_NUMBER and origin.of_infinite else _WORDS[origin.limit]
+    )
+    return f"{words} ({dtypes}{largest})"
 
 
 _WORDS = {
@@ -214,17 +230,32 @@ def remedy(bad: BadStep) -> str:
         case Limit.ZERO_DIVISOR if origin.backward.startswith(("Sqrt", "Norm", "LinalgVectorNorm", "Pow")):
             return "add an epsilon below the root: its gradient at 0 is infinite"
         case Limit.ZERO_DIVISOR:
-            return "keep the divisor away from 0: an epsilon that float16 holds (above 6e-8), a count of at least 1"
+            smallest = "above 6e-8" if "float16" in origin.dtypes else "above 1e-38"
+            dtype = origin.dtypes[0] if len(origin.dtypes) == 1 else "its dtype"
+            return f"keep the divisor away from 0: an epsilon that {dtype} holds ({smallest}), a count of at least 1"
         case Limit.LOG_OF_ZERO if "ctc" in origin.operator:
             return "leave out targets that are longer than their inputs, repeats counted twice; or `zero_infinity=True`"
         case Limit.LOG_OF_ZERO:
             return "take the logarithm of what cannot be 0: `log_softmax`, `logsigmoid`, an epsilon in float32"
+        case Limit.NOT_A_NUMBER if origin.operator in _STATISTICS:
+            return "leave such a batch out, or divide by at least 1: the mean of nothing and the spread of one are NaN"
         case Limit.NOT_A_NUMBER:
             return "look for a row that is masked as a whole, for 0/0 and for inf - inf; clamp, or leave such rows out"
     if bad.at_any_scale is False:
         return "nothing, while the scale is being found; a smaller `init_scale` saves these steps"
+    plain = origin.operator.rstrip("_")
+    if plain in ("exp", "exp2", "expm1") and not origin.backward:
+        return "subtract the largest before the exponential (`softmax`, `logsumexp`), or clamp what goes in"
+    if plain in _FILLING:
+        return (
+            f"write `torch.finfo(torch.{origin.dtype}).min` in the place of a constant that {origin.dtype} cannot hold"
+        )
     if origin.dtype == "float16":
         return (
             "compute this operation in float32 (`.float()`, or `autocast(enabled=False)`), or normalise what it adds up"
         )
     return "normalise what goes in, or lower the learning rate: it is too large for float32 as well"
+
+
+_STATISTICS = frozenset("mean std var std_mean var_mean nanmean".split())  # noqa: SIM905
+_FILLING = frozenset("full full_like fill new_full masked_fill where scalar_tensor".split())  # noqa: SIM905

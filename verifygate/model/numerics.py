@@ -38,6 +38,8 @@ class Origin(Model):
     """Of its inputs."""
     dtype: str = ""
     """Of its result."""
+    of_infinite: bool = False
+    """Whether an input held an inf that was written on purpose, as a mask does."""
     largest_input: float | None = None
     """The largest finite magnitude among its inputs."""
     in_float32: float | None = None

@@ -76,7 +76,7 @@ class BadSteps:
         bad = self._losses.look(roots, self._iterations.number + 1)
         if bad and not self._is_by_scale(roots):
             self._loss_broke = True
-            self._losses.count(self._iterations.number + 1)
+            self._losses.count()
             if not self.operations.on and not self._found:
                 self._look_again(None)
         if not self._loss_broke:
@@ -116,6 +116,8 @@ class BadSteps:
         track, skipped = last.get("track"), last.get("stepped") is False
         is_new = self._iterations.stepped(track, self._recording.tracks.newest)
         number = self._iterations.number
+        if self._loss_broke:
+            self._losses.stepped(number)
         if self.operations.on:
             self._watched += is_new
             self._found = self._seen(track)
@@ -125,8 +127,10 @@ class BadSteps:
         if self._found or skipped or self._loss_broke:
             self._tell_step(number, track, skipped=skipped)
         has_cause = "origin" in self._found
-        if not skipped and (has_cause or self._spoiler):
-            self._spoiler = self._found if self._are_spoilt() else {}
+        if has_cause and not skipped:
+            self._spoiler = self._found
+        if self._spoiler and not self._are_spoilt():
+            self._spoiler = {}
         self._decide(track, number, again=(skipped or self._loss_broke) and not (has_cause and not self.operations.on))
         self._loss_broke, self._found = False, {}
         self._randomness.keep()

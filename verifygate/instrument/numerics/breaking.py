@@ -123,6 +123,7 @@ class Breaking:
         given = self.inputs or tensors((self._arguments, self._keywords))
         return {
             "dtypes": sorted({str(each.dtype).removeprefix("torch.") for each in given}),
+            "of_infinite": bool(self.bad_inputs),
             "dtype": str(self.output.dtype).removeprefix("torch."),
             "largest_input": largest,
             "in_float32": true,

@@ -35,11 +35,14 @@ class Losses:
         self._ends_bad = False
         return bad
 
-    def count(self, iteration: int) -> None:
+    def count(self) -> None:
         """The loss that was looked at last is one of the bad ones."""
         self._bad += 1
-        self._first = self._first or iteration
         self._ends_bad = True
+
+    def stepped(self, iteration: int) -> None:
+        """The iteration of a bad one is known."""
+        self._first = self._first or iteration
 
     def _look_on_device(self, loss: Any, iteration: int) -> None:
         if loss.device.type != "cuda" or torch.cuda.is_current_stream_capturing() or type(loss) is not torch.Tensor:
