@@ -338,6 +338,40 @@ def test_what_runs_inside_of_torch_func_is_left_alone(
     assert (report["outcome"], report["trace"]["problems"]) == ("clean", [])
 
 
+AVERAGED = """
+import copy, torch
+net = torch.nn.Linear(16, 16)
+average = copy.deepcopy(net).to(torch.HALF)
+copied = copy.deepcopy(net).bfloat16()
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-6)
+for step in range(6):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = net(torch.randn(4, 16)).float().square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        for mean, other, weight in zip(average.parameters(), copied.parameters(), net.parameters()):
+            mean.mul_(0.999).add_(weight.to(mean.dtype), alpha=0.001)
+            other.copy_(weight)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("half", "code"), [("bfloat16", 1), ("float32", 0)])
+def test_an_average_in_half_that_does_not_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], half: str, code: int
+) -> None:
+    """A copy of the weights in half stays as it was as well, and is no average."""
+    (tmp_path / "train.py").write_text(AVERAGED.replace("HALF", half), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--format", "json", "--", sys.executable, "train.py")) == code
+    report = json.loads(capsys.readouterr().out)
+    assert (report["outcome"], report["trace"]["problems"]) == ("unstable" if code else "clean", [])
+    unmoved = report["numerics"]["unmoved"] if code else []
+    assert {each["line"] for each in unmoved} == ({15} if code else set())
+
+
 def steps_of(optimizer: int, stepped: str) -> list[Event]:
     """`.` for a step, `x` for one that the scaler skipped."""
     return [

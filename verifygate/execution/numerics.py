@@ -7,7 +7,7 @@ from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.execution.recorded_trace import Trace
-from verifygate.model.numerics import LARGEST, BadStep, Limit, NumericsReport, Origin, Swallowed
+from verifygate.model.numerics import LARGEST, BadStep, Limit, NumericsReport, Origin, Swallowed, UnmovedAverage
 from verifygate.model.recorded_trace import TraceSummary
 
 ENOUGH_STEPS = 8
@@ -29,6 +29,7 @@ def numerics(told: Sequence[dict[str, Any]], trace: Trace, shown: Callable[[str]
         ends_bad=bool(end.get("ends_bad")),
         bad_steps=tuple(_bad_step(each, trace, shown) for each in told if each["event"] == "bad-step"),
         swallowed=tuple(_swallowed([each for each in told if each["event"] == "swallowed"], trace, shown)),
+        unmoved=tuple(_unmoved(each, trace, shown) for each in told if each["event"] == "unmoved-average"),
         not_watched=next((str(each["why_not"]) for each in ends if each["why_not"]), ""),
     )
 
@@ -55,6 +56,15 @@ def _swallowed(rows: Sequence[dict[str, Any]], trace: Trace, shown: Callable[[st
         steps = tuple(dict.fromkeys((*steps, int(row["number"]))))
         found[where(origin)] = Swallowed(steps=steps, origin=origin, ended=str(row["ended"]), lost=float(row["lost"]))
     return list(found.values())
+
+
+def _unmoved(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | None]) -> UnmovedAverage:
+    frame = next(iter(trace.where(row["at"])), None)
+    path = shown(frame.path) if frame is not None else None
+    line = frame.line if frame is not None and path else 0
+    return UnmovedAverage(
+        path=path or "", line=line, dtype=row["dtype"], shape=tuple(row["shape"]), lost=float(row["lost"])
+    )
 
 
 def _origin(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | None]) -> Origin:
@@ -89,6 +99,9 @@ def never_settles(trace: Trace, seen: TraceSummary, report: NumericsReport) -> s
     lasting = next((each for each in report.swallowed if len(each.steps) >= TWICE), None)
     if lasting is not None:
         return f"an overflow ends as a number: {where(lasting.origin)} makes inf, and `{lasting.ended}` a number of it"
+    if report.unmoved:
+        one = report.unmoved[0]
+        return f"an average in {one.dtype} does not move: rounding takes its updates away at {one.path}:{one.line}"
     last = seen.scales[-1].scale if seen.scales else None
     any_scale = [each for each in report.bad_steps if each.at_any_scale]
     for optimizer, skips in _skips(trace).items():
@@ -143,6 +156,12 @@ def lines(report: NumericsReport) -> list[str]:
         found.append(f"    {happened(one.origin)}")
         found.append(f"    `{one.ended}` makes a number of the inf: {one.lost:.0%} of its result is another in float32")
         found.append(f"    remedy: {remedy(BadStep(step=1, skipped=False, origin=one.origin))}")
+    for average in report.unmoved:
+        found.append(
+            f"an average that does not move: {average.path}:{average.line}, {average.dtype} of {list(average.shape)}"
+        )
+        found.append(f"    {average.lost:.0%} of the elements that float32 would move stayed as they were in two steps")
+        found.append("    remedy: keep averages in float32, whatever the model is in")
     if report.bad > len(report.bad_steps):
         more = counted(report.bad - len(report.bad_steps), "more step")
         found.append(f"numbers: {more} not finite, of which the cause was not looked for")

@@ -91,6 +91,18 @@ class Swallowed(Model):
     """The share of that operator's result which float32 would give otherwise."""
 
 
+class UnmovedAverage(Model):
+    """A tensor in half precision whose updates in place are rounded away."""
+
+    path: str
+    line: int
+    """Where it is written; empty and 0 where no line is the project's own."""
+    dtype: str
+    shape: tuple[int, ...]
+    lost: float
+    """The share of the elements that float32 would move, and that stayed."""
+
+
 LARGEST = {"float16": 65504.0, "bfloat16": 3.38953139e38, "float32": 3.40282347e38}
 """The largest finite number of each dtype."""
 
@@ -116,12 +128,12 @@ class NumericsReport(Model):
     """Steps that were not finite; those behind the first twenty are counted only."""
     bad_steps: tuple[BadStep, ...] = ()
     swallowed: tuple[Swallowed, ...] = ()
+    unmoved: tuple[UnmovedAverage, ...] = ()
     not_watched: str = ""
     """Why no step was watched, where one should have been."""
 
     @property
     def is_told(self) -> bool:
         """Whether there is anything to say: something broke, or somebody asked."""
-        return bool(
-            self.bad_steps or self.swallowed or self.bad_losses or self.not_watched or (self.asked and self.watched)
-        )
+        broke = self.bad_steps or self.swallowed or self.unmoved or self.bad_losses
+        return bool(broke or self.not_watched or (self.asked and self.watched))

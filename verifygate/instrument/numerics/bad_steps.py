@@ -34,6 +34,8 @@ FIRST = 8
 UNASKED = 3
 """The step that is watched although nobody asks; after it those whose number is a power of four, from 16 on."""
 MOST_TOLD = 20
+MOST_CONFIRMED = 4
+"""Steps that are watched only because of what the one before them showed."""
 FEW = 16
 """Gradients that are looked at in each step, evenly spread; of the first steps, and now and then, all are."""
 
@@ -58,7 +60,8 @@ class BadSteps:
         self._reruns = self._after_bad = self._told = self._watched = self._bad = 0
         self._swallowed = 0
         """Steps in which an overflow was swallowed."""
-        self._confirm = False
+        self._confirm = self._unmoved = False
+        self._confirmed = 0
         self._until: Track | None = None
         """The optimizer whose step was skipped: the watch goes on until its next one."""
         self._why_not = ""
@@ -121,7 +124,7 @@ class BadSteps:
         if self.operations.on:
             self._watched += is_new
             self._found = self._seen(track)
-            self._tell_swallowed(number)
+            self._tell_what_is_lost(number)
         elif skipped and not self._found:
             self._look_again(track)
         if self._found or skipped or self._loss_broke:
@@ -184,11 +187,18 @@ class BadSteps:
             scale = origin["scale"] or scale
         self._tell("bad-step", number=number, skipped=skipped, scale=scale, **found)
 
-    def _tell_swallowed(self, number: int) -> None:
-        """What overflowed in the step, and ended as a number; the next step is watched as well, for what lasts."""
+    def _tell_what_is_lost(self, number: int) -> None:
+        """Overflows that ended as a number, averages that did not move. What lasts shows in the step after it."""
         found = self.operations.swallowed.found
-        self._confirm = bool(found) and not self._swallowed
+        unmoved = self.operations.averages.end()
+        self._confirm = (bool(found) and not self._swallowed) or (
+            self.operations.averages.is_suspicious and not self._unmoved and self._confirmed < MOST_CONFIRMED
+        )
+        self._confirmed += self._confirm
         self._swallowed += bool(found)
+        for each in unmoved if not self._unmoved else ():
+            self._tell("unmoved-average", number=number, **each)
+        self._unmoved |= bool(unmoved)
         for each in found if self._swallowed <= MOST_TOLD else ():
             self._tell("swallowed", number=number, origin=each, ended=each["ended"], lost=each["lost"])
 

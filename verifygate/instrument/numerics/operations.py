@@ -23,6 +23,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from ..recorder.gradient_versions import Track
 from ..recorder.recording import Recording
+from .averages import Averages
 from .breaking import Breaking, is_finite, is_on_purpose, may_break, tensors
 from .module_paths import ModulePaths
 from .swallowed import Swallowed
@@ -53,6 +54,7 @@ class Operations:
         """The operation that broke last, whatever came of it."""
         self._number = 0
         self.swallowed = Swallowed()
+        self.averages = Averages(recording)
         self.on = False
         """Whether the step that runs is looked at. The mode may have to stay behind it, and lets all pass then."""
         self._mode: Any = None
@@ -63,6 +65,7 @@ class Operations:
         self._reached, self._is_stepped = [], True
         self._causes = self._still_known()
         self.swallowed.begin()
+        self.averages.begin()
         self.on = True
         self._modules.start()
         if self._mode is None:
@@ -222,11 +225,15 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = kwargs or {}
+        if self._operations.on:
+            self._look(self._operations.averages.before, func, args, keywords)
         result = func(*args, **keywords)
-        if not self._operations.on:
-            return result
+        if self._operations.on:
+            self._look(self._operations.see, func, args, keywords, result)
+        return result
+
+    def _look(self, see: Any, *seen: Any) -> None:
         try:
-            self._operations.see(func, args, keywords, result)
+            see(*seen)
         except Exception as error:
             self._operations._recording.failed(error)
-        return result

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
-from .breaking import HALF, MAX_ELEMENTS, Breaking, is_finite, may_break, tensors
+from .breaking import HALF, MAX_ELEMENTS, Breaking, can_be_repeated, is_finite, may_break, tensors
 
 SAME = 0.1
 """The share by which a result may differ from float32's: half precision rounds as well."""
@@ -44,6 +44,8 @@ class Swallowed:
         """An operation, after it was computed."""
         if not len(self._true) or not isinstance(result, torch.Tensor) or not may_break(result):
             return
+        if not can_be_repeated(operator):
+            return
         known = [self._true[each] for each in tensors((arguments, keywords)) if each in self._true]
         if not known or result in self._true or result.numel() > MAX_ELEMENTS:
             return
@@ -68,7 +70,7 @@ class Swallowed:
             given, named = torch.utils._pytree.tree_map(mapped, (arguments, keywords))
             with torch.utils._python_dispatch._disable_current_modes():
                 result = operator(*given, **named)
-        except Exception:  # it cannot be computed in float32, or writes to what it is given
+        except Exception:  # it cannot be computed in float32
             return None
         return result if isinstance(result, torch.Tensor) else None
 
