@@ -24,7 +24,7 @@ def train(*, watched: bool, folder: str) -> None:
     sys.path.insert(0, str(ROOT))
     import torch
 
-    from verifygate.instrument.numerics.nonfinite_origins import NonfiniteOrigins
+    from verifygate.instrument.numerics.bad_steps import BadSteps
     from verifygate.instrument.recorder import install as recorder
 
     recording = recorder.install({"folder": folder, "root": str(ROOT)}, print)
@@ -34,7 +34,7 @@ def train(*, watched: bool, folder: str) -> None:
     workload = build("fp16", seed=1)
     for _ in range(WARM_UP):
         workload.step()
-    watch = NonfiniteOrigins(recording, lambda *_, **__: None, asked=False)
+    watch = BadSteps(recording, lambda *_, **__: None, asked=False)
     if watched:
         recording.others.append(watch)
     print("ready", flush=True)

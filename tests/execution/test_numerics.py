@@ -232,17 +232,19 @@ for step in range(4):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--numerics",)])
 def test_weights_that_a_step_spoilt_are_told_by_what_spoilt_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: tuple[str, ...]
 ) -> None:
-    """The steps behind it lead to the same place; and what went on although it broke does not end in a bare `clean`."""
+    """The steps behind it lead to the same place, watched or not; and a run whose loss ends as NaN is never clean."""
     (tmp_path / "train.py").write_text(POISONED, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert main(("probe", "--numerics", "--", sys.executable, "train.py")) == 0
+    assert main(("probe", *options, "--", sys.executable, "train.py")) == 1
     told = capsys.readouterr().out
     assert set(re.findall(r"not finite in step [\d, ]+: (\S+) `div`", told)) == {"train.py:9:"}
     assert "its input was inf or NaN" not in told
-    assert told.rstrip().endswith("its numbers broke in 3 steps, not by the loss scale: see above")
+    ends = "the loss was inf or NaN in 3 of 4 backwards, the first time in iteration 2, and is so at the end"
+    assert told.rstrip().endswith(f"unstable: {ends}")
 
 
 GUARDED = """
@@ -299,9 +301,9 @@ def test_shards_are_read_where_they_lie(
         pytest.skip("this torch has no fully_shard")
     (tmp_path / "train.py").write_text(SHARDED, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert main(("probe", "--numerics", "--health", "--format", "json", "--", sys.executable, "train.py")) == 0
+    assert main(("probe", "--numerics", "--health", "--format", "json", "--", sys.executable, "train.py")) == 1
     report = json.loads(capsys.readouterr().out)
-    assert (report["outcome"], report["trace"]["problems"]) == ("clean", [])
+    assert (report["outcome"], report["trace"]["problems"]) == ("unstable", [])
     bad = {each["step"]: each for each in report["numerics"]["bad_steps"]}
     assert (bad[3]["origin"]["line"], bad[3]["origin"]["limit"], bad[3]["loss"]) == (10, "zero-divisor", True)
     assert all(each["gradients"] for each in bad.values())
@@ -334,6 +336,40 @@ def test_what_runs_inside_of_torch_func_is_left_alone(
     assert main(("probe", "--numerics", "--health", "--format", "json", "--", sys.executable, "train.py")) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["outcome"], report["trace"]["problems"]) == ("clean", [])
+
+
+AVERAGED = """
+import copy, torch
+net = torch.nn.Linear(16, 16)
+average = copy.deepcopy(net).to(torch.HALF)
+copied = copy.deepcopy(net).bfloat16()
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-6)
+for step in range(6):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = net(torch.randn(4, 16)).float().square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        for mean, other, weight in zip(average.parameters(), copied.parameters(), net.parameters()):
+            mean.mul_(0.999).add_(weight.to(mean.dtype), alpha=0.001)
+            other.copy_(weight)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("half", "code"), [("bfloat16", 1), ("float32", 0)])
+def test_an_average_in_half_that_does_not_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], half: str, code: int
+) -> None:
+    """A copy of the weights in half stays as it was as well, and is no average."""
+    (tmp_path / "train.py").write_text(AVERAGED.replace("HALF", half), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--format", "json", "--", sys.executable, "train.py")) == code
+    report = json.loads(capsys.readouterr().out)
+    assert (report["outcome"], report["trace"]["problems"]) == ("unstable" if code else "clean", [])
+    unmoved = report["numerics"]["unmoved"] if code else []
+    assert {each["line"] for each in unmoved} == ({15} if code else set())
 
 
 def steps_of(optimizer: int, stepped: str) -> list[Event]:

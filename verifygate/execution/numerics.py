@@ -7,11 +7,13 @@ from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.execution.recorded_trace import Trace
-from verifygate.model.numerics import LARGEST, BadStep, Limit, NumericsReport, Origin
+from verifygate.model.numerics import LARGEST, BadStep, Limit, NumericsReport, Origin, Swallowed, UnmovedAverage
 from verifygate.model.recorded_trace import TraceSummary
 
 ENOUGH_STEPS = 8
 """Steps after which a loss scale has found its level, or does not find one."""
+TWICE = 2
+"""Watched steps in which the same overflow is swallowed, before the run is called unstable."""
 LAST = 4
 """Steps at the end of a run that tell whether it has."""
 
@@ -19,9 +21,15 @@ LAST = 4
 def numerics(told: Sequence[dict[str, Any]], trace: Trace, shown: Callable[[str], str | None]) -> NumericsReport:
     """The bad steps of the process that was started. `shown` is a path below the root, or None."""
     ends = [each for each in told if each["event"] == "numerics"]
+    end = ends[0] if ends else {}
+    counts = ("watched", "iterations", "losses", "bad_losses", "first_bad_loss", "bad")
     return NumericsReport(
-        watched=sum(int(each["watched"]) for each in ends[:1]),
+        **{name: int(end.get(name, 0)) for name in counts},
+        asked=bool(end.get("asked", True)),
+        ends_bad=bool(end.get("ends_bad")),
         bad_steps=tuple(_bad_step(each, trace, shown) for each in told if each["event"] == "bad-step"),
+        swallowed=tuple(_swallowed([each for each in told if each["event"] == "swallowed"], trace, shown)),
+        unmoved=tuple(_unmoved(each, trace, shown) for each in told if each["event"] == "unmoved-average"),
         not_watched=next((str(each["why_not"]) for each in ends if each["why_not"]), ""),
     )
 
@@ -34,7 +42,28 @@ def _bad_step(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | No
         scale=row.get("scale"),
         loss=bool(row.get("loss")),
         gradients=int(row.get("gradients", 0)),
+        why_not=str(row.get("why_not", "")),
         origin=_origin(origin, trace, shown) if origin is not None else None,
+    )
+
+
+def _swallowed(rows: Sequence[dict[str, Any]], trace: Trace, shown: Callable[[str], str | None]) -> list[Swallowed]:
+    """Those of one operation together."""
+    found: dict[str, Swallowed] = {}
+    for row in rows:
+        origin = _origin(row["origin"], trace, shown)
+        steps = found[where(origin)].steps if where(origin) in found else ()
+        steps = tuple(dict.fromkeys((*steps, int(row["number"]))))
+        found[where(origin)] = Swallowed(steps=steps, origin=origin, ended=str(row["ended"]), lost=float(row["lost"]))
+    return list(found.values())
+
+
+def _unmoved(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | None]) -> UnmovedAverage:
+    frame = next(iter(trace.where(row["at"])), None)
+    path = shown(frame.path) if frame is not None else None
+    line = frame.line if frame is not None and path else 0
+    return UnmovedAverage(
+        path=path or "", line=line, dtype=row["dtype"], shape=tuple(row["shape"]), lost=float(row["lost"])
     )
 
 
@@ -51,6 +80,7 @@ def _origin(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | None
         backward=str(row["backward"]),
         dtypes=tuple(row["dtypes"]),
         dtype=str(row["dtype"]),
+        of_infinite=bool(row.get("of_infinite")),
         largest_input=row["largest_input"],
         in_float32=row["in_float32"],
         scaled=bool(row["scaled"]),
@@ -62,6 +92,16 @@ def never_settles(trace: Trace, seen: TraceSummary, report: NumericsReport) -> s
 
     Each optimizer is asked by itself: one of a GAN may step while the other never does. Empty where neither was seen.
     """
+    if report.ends_bad:
+        times = f" in {report.bad_losses} of {counted(report.losses, 'backward')}" if report.bad_losses else ""
+        since = f", the first time in iteration {report.first_bad_loss}" if report.first_bad_loss else ""
+        return f"the loss was inf or NaN{times}{since}, and is so at the end"
+    lasting = next((each for each in report.swallowed if len(each.steps) >= TWICE), None)
+    if lasting is not None:
+        return f"an overflow ends as a number: {where(lasting.origin)} makes inf, and `{lasting.ended}` a number of it"
+    if report.unmoved:
+        one = report.unmoved[0]
+        return f"an average in {one.dtype} does not move: rounding takes its updates away at {one.path}:{one.line}"
     last = seen.scales[-1].scale if seen.scales else None
     any_scale = [each for each in report.bad_steps if each.at_any_scale]
     for optimizer, skips in _skips(trace).items():
@@ -110,7 +150,22 @@ def lines(report: NumericsReport) -> list[str]:
         numbers = ", ".join(str(each.step) for each in steps)
         found.append(f"not finite in step {numbers}: {place}")
         found += [f"    {line}" for line in _told(steps[-1])]
-    if report.watched and not report.bad_steps:
+    for one in report.swallowed:
+        numbers = ", ".join(map(str, one.steps))
+        found.append(f"overflow that ends as a number in step {numbers}: {where(one.origin)}")
+        found.append(f"    {happened(one.origin)}")
+        found.append(f"    `{one.ended}` makes a number of the inf: {one.lost:.0%} of its result is another in float32")
+        found.append(f"    remedy: {remedy(BadStep(step=1, skipped=False, origin=one.origin))}")
+    for average in report.unmoved:
+        found.append(
+            f"an average that does not move: {average.path}:{average.line}, {average.dtype} of {list(average.shape)}"
+        )
+        found.append(f"    {average.lost:.0%} of the elements that float32 would move stayed as they were in two steps")
+        found.append("    remedy: keep averages in float32, whatever the model is in")
+    if report.bad > len(report.bad_steps):
+        more = counted(report.bad - len(report.bad_steps), "more step")
+        found.append(f"numbers: {more} not finite, of which the cause was not looked for")
+    if report.asked and report.watched and not report.bad_steps:
         watched = counted(report.watched, "watched step")
         found.append(f"numbers: no inf or NaN came to the loss or to a gradient in {watched}")
     if report.not_watched and not report.bad_steps:
@@ -125,13 +180,25 @@ def where(origin: Origin | None, at: str = "") -> str:
     place = f"{at or origin.path}:{origin.line}" if origin.line else "outside of the project's code"
     module = f" in {origin.module}" if origin.module else ""
     of = f" (its gradient, {origin.backward})" if origin.backward else ""
-    return f"{place}{module}: `{origin.operator}`{of}"
+    return f"{place}{module}: {_in_words(origin)}{of}"
+
+
+def _in_words(origin: Origin) -> str:
+    """The operator, with what it is in a person's terms where its name does not say that."""
+    if origin.operator == "_to_copy":
+        return f"the cast to {origin.dtype} (`_to_copy`)"
+    if origin.operator == "lift_fresh":
+        return "a tensor made of numbers (`lift_fresh`)"
+    if origin.operator.startswith("_foreach_"):
+        one = origin.operator.removeprefix("_foreach_").rstrip("_")
+        return f"`{one}` on many tensors at once (`{origin.operator}`)"
+    return f"`{origin.operator}`"
 
 
 def _told(bad: BadStep) -> list[str]:
     origin = bad.origin
     if origin is None:
-        return ["the steps after a skipped one are watched; `--numerics` watches the first ones too"]
+        return [f"{bad.why_not or 'not looked at'}; `--numerics` watches the first steps"]
     alone = ["the loss is not finite, its gradients are"] if bad.loss and not bad.gradients else []
     if not (bad.loss or bad.gradients or bad.skipped):
         alone = ["no step was made; this operation was the last that broke"]
@@ -147,7 +214,10 @@ def happened(origin: Origin) -> str:
         limit = LARGEST.get(origin.dtype, LARGEST["float32"])
         true = f"; it would be {origin.in_float32:.5g}" if origin.in_float32 is not None else ""
         return f"larger than {limit:.6g}, the largest {origin.dtype}{true} ({dtypes}{largest})"
-    return f"{_WORDS[origin.limit]} ({dtypes}{largest})"
+    words = (
+        "makes a NaN of an inf" if origin.limit is Limit.NOT_A_NUMBER and origin.of_infinite else _WORDS[origin.limit]
+    )
+    return f"{words} ({dtypes}{largest})"
 
 
 _WORDS = {
@@ -179,17 +249,32 @@ def remedy(bad: BadStep) -> str:
         case Limit.ZERO_DIVISOR if origin.backward.startswith(("Sqrt", "Norm", "LinalgVectorNorm", "Pow")):
             return "add an epsilon below the root: its gradient at 0 is infinite"
         case Limit.ZERO_DIVISOR:
-            return "keep the divisor away from 0: an epsilon that float16 holds (above 6e-8), a count of at least 1"
+            smallest = "above 6e-8" if "float16" in origin.dtypes else "above 1e-38"
+            dtype = origin.dtypes[0] if len(origin.dtypes) == 1 else "its dtype"
+            return f"keep the divisor away from 0: an epsilon that {dtype} holds ({smallest}), a count of at least 1"
         case Limit.LOG_OF_ZERO if "ctc" in origin.operator:
             return "leave out targets that are longer than their inputs, repeats counted twice; or `zero_infinity=True`"
         case Limit.LOG_OF_ZERO:
             return "take the logarithm of what cannot be 0: `log_softmax`, `logsigmoid`, an epsilon in float32"
+        case Limit.NOT_A_NUMBER if origin.operator in _STATISTICS:
+            return "leave such a batch out, or divide by at least 1: the mean of nothing and the spread of one are NaN"
         case Limit.NOT_A_NUMBER:
             return "look for a row that is masked as a whole, for 0/0 and for inf - inf; clamp, or leave such rows out"
     if bad.at_any_scale is False:
         return "nothing, while the scale is being found; a smaller `init_scale` saves these steps"
+    plain = origin.operator.rstrip("_")
+    if plain in ("exp", "exp2", "expm1") and not origin.backward:
+        return "subtract the largest before the exponential (`softmax`, `logsumexp`), or clamp what goes in"
+    if plain in _FILLING:
+        return (
+            f"write `torch.finfo(torch.{origin.dtype}).min` in the place of a constant that {origin.dtype} cannot hold"
+        )
     if origin.dtype == "float16":
         return (
             "compute this operation in float32 (`.float()`, or `autocast(enabled=False)`), or normalise what it adds up"
         )
     return "normalise what goes in, or lower the learning rate: it is too large for float32 as well"
+
+
+_STATISTICS = frozenset("mean std var std_mean var_mean nanmean".split())  # noqa: SIM905
+_FILLING = frozenset("full full_like fill new_full masked_fill where scalar_tensor".split())  # noqa: SIM905

@@ -213,7 +213,7 @@ def _report(
         trace=seen,
         findings=found,
         dtype_error=dtype_error(launched.told, trace, scrubber.inside),
-        numerics=broken if broken.watched or broken.not_watched or broken.bad_steps else None,
+        numerics=broken if broken.is_told else None,
     )
 
 

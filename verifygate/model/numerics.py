@@ -38,6 +38,8 @@ class Origin(Model):
     """Of its inputs."""
     dtype: str = ""
     """Of its result."""
+    of_infinite: bool = False
+    """Whether an input held an inf that was written on purpose, as a mask does."""
     largest_input: float | None = None
     """The largest finite magnitude among its inputs."""
     in_float32: float | None = None
@@ -50,7 +52,7 @@ class BadStep(Model):
     """A step whose gradients were not finite."""
 
     step: int
-    """Counted from 1."""
+    """The iteration, counted from 1."""
     skipped: bool
     """By the scaler."""
     scale: float | None = None
@@ -61,6 +63,8 @@ class BadStep(Model):
     """Gradients that were inf or NaN."""
     origin: Origin | None = None
     """None where it was not seen."""
+    why_not: str = ""
+    """Why it was not."""
 
     @property
     def at_any_scale(self) -> bool | None:
@@ -75,6 +79,30 @@ class BadStep(Model):
         return origin.in_float32 / self.scale > LARGEST.get(origin.dtype, LARGEST["float32"])
 
 
+class Swallowed(Model):
+    """An inf of finite numbers that ended as a finite number, which is not the one that float32 gives."""
+
+    steps: tuple[int, ...]
+    """The iterations in which that was seen."""
+    origin: Origin
+    ended: str
+    """The operator that made a number of it: `rsqrt`."""
+    lost: float
+    """The share of that operator's result which float32 would give otherwise."""
+
+
+class UnmovedAverage(Model):
+    """A tensor in half precision whose updates in place are rounded away."""
+
+    path: str
+    line: int
+    """Where it is written; empty and 0 where no line is the project's own."""
+    dtype: str
+    shape: tuple[int, ...]
+    lost: float
+    """The share of the elements that float32 would move, and that stayed."""
+
+
 LARGEST = {"float16": 65504.0, "bfloat16": 3.38953139e38, "float32": 3.40282347e38}
 """The largest finite number of each dtype."""
 
@@ -83,7 +111,29 @@ class NumericsReport(Model):
     """What the watch over a run's numbers saw."""
 
     watched: int
-    """Steps of which every operation was seen."""
+    """Iterations of which every operation was seen."""
+    asked: bool = True
+    """Whether somebody asked to watch the first ones."""
+    iterations: int = 0
+    """Of the training: optimizers that step in turn count once."""
+    losses: int = 0
+    """Backwards whose loss was looked at."""
+    bad_losses: int = 0
+    """Those of them whose loss was inf or NaN, and not by its scale."""
+    first_bad_loss: int = 0
+    """The iteration of the first one; 0 for none."""
+    ends_bad: bool = False
+    """Whether the loss of the last backward was inf or NaN."""
+    bad: int = 0
+    """Steps that were not finite; those behind the first twenty are counted only."""
     bad_steps: tuple[BadStep, ...] = ()
+    swallowed: tuple[Swallowed, ...] = ()
+    unmoved: tuple[UnmovedAverage, ...] = ()
     not_watched: str = ""
     """Why no step was watched, where one should have been."""
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is anything to say: something broke, or somebody asked."""
+        broke = self.bad_steps or self.swallowed or self.unmoved or self.bad_losses
+        return bool(broke or self.not_watched or (self.asked and self.watched))

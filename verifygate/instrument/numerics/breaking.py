@@ -77,7 +77,7 @@ class Breaking:
     @cached_property
     def in_float32(self) -> Any:
         """The result from the same inputs in float32; None where it cannot be computed again."""
-        if any(each is self.output for each in self.inputs) or sum(each.numel() for each in self.inputs) > MAX_ELEMENTS:
+        if not can_be_repeated(self._operator) or sum(each.numel() for each in self.inputs) > MAX_ELEMENTS:
             return None
         mapped = torch.utils._pytree.tree_map(_float32, (self._arguments, self._keywords))
         try:
@@ -123,10 +123,21 @@ class Breaking:
         given = self.inputs or tensors((self._arguments, self._keywords))
         return {
             "dtypes": sorted({str(each.dtype).removeprefix("torch.") for each in given}),
+            "of_infinite": bool(self.bad_inputs),
             "dtype": str(self.output.dtype).removeprefix("torch."),
             "largest_input": largest,
             "in_float32": true,
         }
+
+
+def can_be_repeated(operator: Any) -> bool:
+    """Whether it writes to nothing that it is given, and draws no random number.
+
+    A batch norm writes its running statistics without saying so.
+    """
+    if "batch_norm" in operator._schema.name:
+        return False
+    return not operator._schema.is_mutable and torch.Tag.nondeterministic_seeded not in operator.tags
 
 
 def is_finite(tensor: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Look for the operation at which the numbers of a step break: of each step after a bad one, or of more."""
+"""Look for the operation at which the numbers of a step break: of each bad step, and of a few whatever happens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from ..launch import Tell
 from ..recorder import install as recorder
-from .nonfinite_origins import FIRST, NonfiniteOrigins
+from .bad_steps import FIRST, BadSteps
 
 
 def install(options: dict[str, Any], tell: Tell) -> None:
@@ -18,7 +18,7 @@ def install(options: dict[str, Any], tell: Tell) -> None:
     recording = recorder.current
     if recording is None:
         raise RuntimeError("the recorder is not installed")
-    watch = NonfiniteOrigins(recording, tell, asked=bool(options.get("asked")), first=int(options.get("first", FIRST)))
-    recording.loss_watch = watch.look_at_the_loss
+    watch = BadSteps(recording, tell, asked=bool(options.get("asked")), first=int(options.get("first", FIRST)))
+    recording.loss_watch, recording.gradient_watch = watch.look_at_the_loss, watch.look_at_gradients
     recording.others.append(watch)
     watch.begin()

@@ -157,6 +157,11 @@ class Tracks:
                 seen.add(track.index)
                 yield track
 
+    @property
+    def newest(self) -> int:
+        """The number of the last one."""
+        return self._made
+
     def of(self, optimizer: Any) -> tuple[Track | None, bool]:
         """The track of an optimizer, and whether it is new; None for what has no parameter groups."""
         try:

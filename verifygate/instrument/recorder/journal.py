@@ -14,6 +14,7 @@ import sys
 import threading
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 MAX_FACTS = 20_000
 MAX_EVENTS = 400_000
@@ -106,15 +107,30 @@ class Places:
             if number >= 0:
                 chain += (number, frame.f_lineno)
             frame = frame.f_back
-        if not chain:
-            return 0
-        key = tuple(chain)
+        return self._place(tuple(chain)) if chain else 0
+
+    def frames(self, place: int) -> list[list[Any]]:
+        """Path, name and line of each frame of a place, innermost first; for another process."""
+        return next((self._frames(key) for key, number in self._known.items() if number == place), [])
+
+    def of(self, frames: list[list[Any]]) -> int:
+        """The number of a place that another process has seen; 0 for none."""
+        chain: list[int] = []
+        for path, name, line in frames:
+            if (path, name) not in self._names:
+                self._names.append((path, name))
+            chain += (self._names.index((path, name)), line)
+        return self._place(tuple(chain)) if chain else 0
+
+    def _place(self, key: tuple[int, ...]) -> int:
         place = self._known.get(key)
         if place is None:
             place = self._known[key] = len(self._known) + 1
-            frames = [[*self._names[code], line] for code, line in zip(key[::2], key[1::2], strict=True)]
-            self._journal.fact("place", id=place, frames=frames)
+            self._journal.fact("place", id=place, frames=self._frames(key))
         return place
+
+    def _frames(self, key: tuple[int, ...]) -> list[list[Any]]:
+        return [[*self._names[code], line] for code, line in zip(key[::2], key[1::2], strict=True)]
 
     def is_own(self, code: CodeType) -> bool:
         """Whether it is code of the project."""

@@ -62,6 +62,10 @@ class Recording:
         """What was told of the last step, and its track."""
         self.loss_watch: Any = None
         """Who looks at what a backward begins with; called before it."""
+        self.gradient_watch: Any = None
+        """Who looks at the gradients of a step that no scaler looks at; called before it."""
+        self.scaled_loss_is_finite = True
+        """Of the last loss that a scaler multiplied, before it did; where that is not known, too."""
         self.others: list[Any] = []
         """Instruments beside the recorder that are called after each step (`stepped`) and at the end (`told`)."""
         self.active = True

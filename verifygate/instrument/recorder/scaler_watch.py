@@ -91,6 +91,7 @@ class ScalerWatch:
             given = arguments[1] if len(arguments) > 1 else keywords.get("outputs")
             dtype = str(given.dtype).removeprefix("torch.") if isinstance(given, torch.Tensor) else None
             finite = self._is_finite(given) if raised is None else None
+            self.recording.scaled_loss_is_finite = finite is not False
             self.recording.tell("scale", scaler=index, dtype=dtype, finite=finite, raised=error_name(raised))
 
         return after

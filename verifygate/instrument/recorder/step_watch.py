@@ -51,6 +51,8 @@ class StepWatch:
                 if track is not None:
                     self.recording.notice_touched([track])
                     self._look_for_reads(track)
+                    if self.recording.gradient_watch is not None:
+                        self.recording.gradient_watch(track)
             self.recording.updates.before(optimizer, nested=bool(self.recording.stepping))
             self.recording.stepping.append((optimizer, frame))
         except Exception as error:

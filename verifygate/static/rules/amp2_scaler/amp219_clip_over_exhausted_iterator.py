@@ -8,14 +8,15 @@ through it, the finding is likely: the clip may then miss only what came before.
 iterates over a generator after a clip has.
 
 ## Impact
-Nothing is clipped: `clip_grad_norm_` returns 0 and says nothing.
+Nothing is clipped: `clip_grad_norm_` returns 0, and warns at most.
 
 ## Why is this bad
 A generator gives its items once. The clip gets none, so nothing is clipped, and the norm it returns is 0. What comes
 after a clip gets none either (of medium severity): a decay of the weights, say, that never happens.
 
 ## What happens at run time
-`clip_grad_norm_` is silent and returns 0; `clip_grad_value_` raises (torch 2.13).
+`clip_grad_norm_` returns 0: with a UserWarning for a generator (torch 2.13), silently for another iterator, and on
+earlier versions. `clip_grad_value_` raises (torch 2.13).
 
 ## Example
 ```python

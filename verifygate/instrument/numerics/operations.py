@@ -1,13 +1,9 @@
-"""Where the numbers of a step break: the first operation that makes an inf or a NaN which reaches the gradients.
+"""Every operation of a step, while somebody looks: where did what is not finite begin?
 
-In a watched step every operation is seen by a dispatch mode. An output that is not finite has a cause: that of a bad
-input, or else the operation itself, the *origin*. Infs that are written on purpose (a mask of -inf) are no origin.
-What the scaler or the optimizer finds in the gradients leads back to one origin, which is told: operator, place,
-module, dtypes, the largest finite input, and what the result would be in float32. An operation of the backward is told
-at the line of the forward that it belongs to.
-
-Looking costs a reduction and a read for every operation. So it is done for few steps: those after a step that the
-scaler skipped, and, where somebody asks, the first ones and those whose number is a power of two.
+Every operation is seen by a dispatch mode. An output that is not finite has a cause: that of a bad input, or else the
+operation itself, the *origin*. Infs that are written on purpose (a mask of -inf) are no origin. An origin has operator,
+place, module, dtypes, the largest finite input, and what the result would be in float32. An operation of the backward
+is told at the line of the forward that it belongs to.
 """
 
 from __future__ import annotations
@@ -25,116 +21,82 @@ from torch.utils._python_dispatch import (
 )
 from torch.utils.weak import WeakIdKeyDictionary
 
-from ..launch import Tell
-from ..recorder.compilation import before_compilation, compiles
-from ..recorder.low_precision import other_modes
+from ..recorder.gradient_versions import Track
 from ..recorder.recording import Recording
+from .averages import Averages
 from .breaking import Breaking, is_finite, is_on_purpose, may_break, tensors
 from .module_paths import ModulePaths
+from .swallowed import Swallowed
 
-AFTER_BAD = 6
-"""Steps that are watched because the one before them was skipped, or had a loss that was not finite."""
-FIRST = 8
-"""Steps that are watched from the beginning, where somebody asks; else only their losses are."""
-MOST_TOLD = 20
 _FOUND_INF = "_amp_foreach_non_finite_check_and_unscale_"
 Cause = dict[str, Any]
 
 
-class NonfiniteOrigins:
-    """Switches the watch on and off between steps, and tells of each bad step."""
+class Operations:
+    """Switched on and off between steps; knows the cause of what is not finite."""
 
-    def __init__(self, recording: Recording, tell: Tell, *, asked: bool, first: int = FIRST) -> None:
-        self._recording, self._tell = recording, tell
-        self._asked, self._first = asked, first
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
         self._modules = ModulePaths()
         self._causes: Any = WeakIdKeyDictionary()
         """Tensor that is not finite -> the operation where that began; None for what is on purpose."""
         self._stored: dict[int, Cause | None] = {}
         """The same by address: what is written to a part of a tensor is known of the whole."""
         self._reached: list[Cause] = []
-        """A cause for each gradient that the scaler, or the optimizer, found not finite."""
-        self._of_loss: Cause | None = None
+        """A cause for each gradient that the scaler found not finite."""
+        self.of_loss: Cause | None = None
         """The cause of a loss that is not finite: the first of those whose backwards lead to one step."""
         self._is_stepped = False
         """Whether a step was made since the last backward; another one behind it has the same loss."""
         self._places: dict[int, tuple[int, str]] = {}
         """Sequence number of autograd -> place and module of the forward."""
-        self._last: Cause | None = None
+        self.last: Cause | None = None
         """The operation that broke last, whatever came of it."""
-        self._operations = 0
-        self._watched = 0
-        self._after_bad = 0
-        self._told = 0
-        self._loss_broke = False
-        """Whether a loss of the step was inf or NaN."""
-        self.watches = False
+        self._number = 0
+        self.swallowed = Swallowed()
+        self.averages = Averages(recording)
+        self.on = False
         """Whether the step that runs is looked at. The mode may have to stay behind it, and lets all pass then."""
         self._mode: Any = None
-        self._why_not = ""
-        before_compilation(self._leave)
 
-    def begin(self) -> None:
-        """The run begins."""
-        if self._asked:
-            self._start()
+    def start(self) -> None:
+        """Look at the step that begins."""
+        self.on = False  # what is asked here is none of its operations
+        self._reached, self._is_stepped = [], True
+        self._causes = self._still_known()
+        self.swallowed.begin()
+        self.averages.begin()
+        self.on = True
+        self._modules.start()
+        if self._mode is None:
+            self._mode = _Mode(self)
+            self._mode.__enter__()
 
-    def stepped(self) -> None:
-        """A step is over: tell what was seen of it, and decide whether to watch the next one."""
-        number, last = self._recording.steps, self._recording.last_step
-        skipped = last.get("stepped") is False
-        if self.watches:
-            self._watched += 1
-            self._tell_step(number, last, skipped=skipped)
-            self._loss_broke = self._of_loss is not None
-            self.watches = False
-        after_bad = (skipped or self._loss_broke) and self._after_bad < AFTER_BAD
-        self._after_bad += after_bad
-        self._loss_broke = False
-        if after_bad or (self._asked and self._is_sampled(number)):
-            self._start()
-        if not self.watches:
-            self._of_loss = None
-            self._stop()
+    def stop(self) -> None:
+        """Take the mode off the stack, if nothing lies on top of it; else after a later step."""
+        self.on = False
+        self.of_loss = None
+        stack = _get_current_dispatch_mode_stack()
+        if self._mode is not None and stack and stack[-1] is self._mode:
+            self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+            self._mode = None
+            self._modules.stop()
 
-    def look_at_the_loss(self, roots: Any) -> None:
-        """Before a backward of a sampled step, where it waits for nobody; watched steps see the loss anyway."""
-        if not self.watches and self._is_sampled(self._recording.steps):
-            losses = (each for each in tensors((roots,)) if self._recording.is_readable(each))
-            self._loss_broke = not all(is_finite(each.detach()) for each in losses) or self._loss_broke
+    def cause_of(self, values: Any) -> Cause | None:
+        """Where it began that one of these tensors is not finite; None where none is, or nobody saw it."""
+        found = (cause for each in filter(may_break, tensors((values,))) for cause in self._known(each))
+        return next(filter(None, found), None)
 
-    def _is_sampled(self, number: int) -> bool:
-        """Among the first steps, and then one whose number is a power of two."""
-        return number < self._first or number & (number - 1) == 0
-
-    def told(self) -> None:
-        """The run is over. Of one that never came to a step, the last operation that broke is told."""
-        if not self._recording.steps and self._last is not None:
-            last = {"origin": self._last, "scale": self._last["scale"]}
-            self._tell("bad-step", number=1, skipped=False, loss=False, gradients=0, **last)
-        self._tell("numerics", watched=self._watched, why_not=self._why_not)
-
-    def _start(self) -> None:
-        if self._told >= max(MOST_TOLD, self._first):
-            return
-        if compiles():
-            self._leave()
-        elif other_modes():
-            self._why_not = "the project has a dispatch mode of its own around its steps"
-        else:
-            self._reached, self._is_stepped = [], True
-            self._causes = self._still_known()
-            self.watches = True
-            self._modules.start()
-            if self._mode is None:
-                self._mode = _Mode(self)
-                self._mode.__enter__()
+    def causes_of_gradients(self, track: Track | None) -> list[Cause]:
+        """Where it began that gradients of an optimizer are not finite, one for each that is known."""
+        gradients = (each.grad for each in track.parameters) if track is not None else ()
+        return self._reached or [cause for each in gradients if each is not None and (cause := self.cause_of(each))]
 
     def _still_known(self) -> Any:
         """What was not finite before this step and still is: a fake image, weights, the gradients of a second step."""
         found: Any = WeakIdKeyDictionary()
         self._stored = {}
-        for each, cause in self._causes.items():
+        for each, cause in list(self._causes.items()):
             if not is_finite(each):
                 found[each] = cause
                 self._remember_memory(each, cause)
@@ -145,43 +107,7 @@ class NonfiniteOrigins:
         if address and (_is_whole(tensor) or self._stored.get(address) is None):
             self._stored[address] = cause
 
-    def _leave(self) -> None:
-        self._why_not = "torch.compile is in use: a watch would run other code"
-        self.watches = False
-        self._stop()
-
-    def _stop(self) -> None:
-        """Take the mode off the stack, if nothing lies on top of it; else after a later step."""
-        stack = _get_current_dispatch_mode_stack()
-        if self._mode is not None and stack and stack[-1] is self._mode:
-            self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
-            self._mode = None
-            self._modules.stop()
-
-    def _tell_step(self, number: int, last: dict[str, Any], *, skipped: bool) -> None:
-        track = last.get("track")
-        for parameter in track.parameters if track is not None else ():
-            if not self._reached and parameter.grad is not None:
-                self._reached += filter(None, [self._causes.get(parameter.grad)])
-        causes = [*self._reached, *filter(None, [self._of_loss])]
-        if not causes and not skipped:
-            return
-        self._told += 1
-        told: dict[str, Any] = {"number": number, "skipped": skipped, "scale": self._scale()}
-        told["loss"] = self._of_loss is not None
-        told["gradients"] = len(self._reached) or self._spoilt(track)
-        if causes:
-            origin = min(causes, key=lambda cause: int(cause["operation"]))
-            told |= {"origin": origin, "scale": origin["scale"] or told["scale"]}
-        self._tell("bad-step", **told)
-
-    @staticmethod
-    def _spoilt(track: Any) -> int:
-        """How many gradients are not finite, where nobody saw them become so: of shards, for example."""
-        found = (each.grad for each in track.parameters) if track is not None else ()
-        return sum(each is not None and not is_finite(each) for each in found)
-
-    def _scale(self) -> float | None:
+    def scale(self) -> float | None:
         """The loss scale of the step that is over: `update()` has not been called yet."""
         scales = [self._recording.value(getattr(each, "_scale", None)) for each in self._recording.scalers]
         return max((each for each in scales if each is not None), default=None)
@@ -190,7 +116,7 @@ class NonfiniteOrigins:
 
     def see(self, operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> None:
         """Look at what an operation made."""
-        self._operations += 1
+        self._number += 1
         name = operator._schema.name.partition("::")[2]
         node = torch._C._current_autograd_node()
         if node is None:
@@ -200,10 +126,12 @@ class NonfiniteOrigins:
             self._reached += filter(None, (self._causes.get(each) for each in arguments[0]))
             return
         if name == "ones_like" and self._is_root():
-            before = None if self._is_stepped else self._of_loss
-            self._of_loss, self._is_stepped = before or self._causes.get(arguments[0]), False
+            before = None if self._is_stepped else self.of_loss
+            self.of_loss, self._is_stepped = before or self._causes.get(arguments[0]), False
         if name.startswith(("empty", "new_empty")):
             return  # what lies in that memory is nobody's
+        if node is None:
+            self.swallowed.follow(operator, arguments, keywords, result)
         bad = []
         for each in filter(may_break, _results(operator, arguments, result)):
             if not is_finite(each):
@@ -213,7 +141,10 @@ class NonfiniteOrigins:
                 if (address := _address(each)) and _is_whole(each):
                     self._stored.pop(address, None)
         if bad:
-            cause = self._cause(Breaking(operator, name, arguments, keywords, bad[0]), node)
+            breaking = Breaking(operator, name, arguments, keywords, bad[0])
+            cause = self._cause(breaking, node)
+            if cause is not None and cause["operation"] == self._number:
+                self.swallowed.overflowed(breaking, cause)
             for each in bad:
                 self._causes.setdefault(each, cause)
                 self._remember_memory(each, cause)
@@ -249,18 +180,18 @@ class NonfiniteOrigins:
         place, module = self._recording.places.here(), self._modules.here
         if node is not None:
             place, module = self._places.get(node._sequence_nr(), (place, ""))
-        self._last = {
-            "operation": self._operations,
+        self.last = {
+            "operation": self._number,
             "operator": breaking.name,
             "kind": kind,
             "backward": node.name() if node is not None else "",
             "at": place,
             "module": module,
             "scaled": node is not None or breaking.is_scaling,
-            "scale": self._scale(),
+            "scale": self.scale(),
             **breaking.figures(),
         }
-        return self._last
+        return self.last
 
 
 def _address(tensor: Any) -> int:
@@ -288,17 +219,21 @@ def _results(operator: Any, arguments: tuple[Any, ...], result: Any) -> Iterator
 
 
 class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self, watch: NonfiniteOrigins) -> None:
+    def __init__(self, operations: Operations) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._watch = watch
+        self._operations = operations
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = kwargs or {}
+        if self._operations.on:
+            self._look(self._operations.averages.before, func, args, keywords)
         result = func(*args, **keywords)
-        if not self._watch.watches:
-            return result
-        try:
-            self._watch.see(func, args, keywords, result)
-        except Exception as error:
-            self._watch._recording.failed(error)
+        if self._operations.on:
+            self._look(self._operations.see, func, args, keywords, result)
         return result
+
+    def _look(self, see: Any, *seen: Any) -> None:
+        try:
+            see(*seen)
+        except Exception as error:
+            self._operations._recording.failed(error)
