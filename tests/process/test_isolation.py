@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from verifygate.process.isolation import LAYERS, Isolation, granted, in_words, isolation_of
+from verifygate.process.isolation import LAYERS, Isolation, Reach, granted, in_words, isolation_of
 from verifygate.process.subject import Completed, Subject
 
-GRANTED = granted(Isolation.REQUIRED, Path(__file__).resolve().parents[2])
+GRANTED = granted(Isolation.REQUIRED, Reach(Path(__file__).resolve().parents[2]))
 pytestmark = pytest.mark.skipif(set(GRANTED) != set(LAYERS), reason="this kernel does not grant all layers")
 
 
@@ -35,50 +35,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def attempt(project: Path, isolation: str, code: str) -> Completed:
     subject = Subject(project, Path(sys.executable), isolation=isolation)
     return subject.run(["-c", code], seconds=60)
-
-
-ESCAPES = {
-    "write to the home folder": "open('{top}/home/.bashrc', 'w')",
-    "read a key in the home folder": "open('{top}/home/.ssh/id').read()",
-    "write to another checkout": "open('{top}/other/x.py', 'w')",
-    "make a folder in another checkout": "import os; os.mkdir('{top}/other/folder')",
-    "read the environment of the gate": "open('/proc/{gate}/environ').read()",
-    "write to the memory of the gate": "open('/proc/{gate}/mem', 'r+b')",
-    "trace the gate": "import ctypes; assert ctypes.CDLL(None).ptrace(0x4206, {gate}, 0, 0) == 0",
-    "signal the gate": "import os; os.kill({gate}, 0)",
-    "connect to a server of this machine": "import socket; socket.create_connection(('127.0.0.1', {port}), 5)",
-    "ask the SSH agent": "import socket; socket.socket(socket.AF_UNIX).connect('{top}/agent')",
-    "put an answer into the cache of the gate": "open('{top}/home/.cache/verifygate/answer', 'w')",
-    "uncover what is hidden": "import ctypes; assert ctypes.CDLL(None).umount2(b'{top}/home/.ssh', 0) == 0; "
-    "open('{top}/home/.ssh/id')",
-}
-
-
-WRITES = ("write to the home folder", "put an answer into the cache of the gate")
-"""What succeeds, on a private copy."""
-NETWORK = "connect to a server of this machine"
-
-
-@pytest.mark.parametrize("name", ESCAPES)
-def test_an_escape_fails_where_isolation_holds(project: Path, name: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as agent:
-        agent.bind(str(project.parent / "agent"))
-        agent.listen()
-        port = server.getsockname()[1]
-        code = ESCAPES[name].format(top=project.parent, gate=os.getpid(), port=port)
-        before = _files(project.parent)
-        held = [attempt(project, how, code) for how in ("auto", "required")]
-        after = _files(project.parent)
-        free = attempt(project, "off", code)
-    assert [set(each.isolated) for each in held] == [set(LAYERS) - {"network"}, set(LAYERS)]
-    assert free.isolated == ()
-    assert after == before
-    if name in WRITES:
-        assert [each.exit_code for each in held] == [0, 0], held[0].stderr_tail
-        assert _files(project.parent) != before
-    else:
-        assert [each.exit_code for each in held] == [0 if name == NETWORK else 1, 1], held[0].stderr_tail
-        assert free.exit_code == 0 or name.startswith("uncover")  # outside there is nothing to uncover
 
 
 def _files(folder: Path) -> dict[Path, str]:
@@ -149,26 +105,49 @@ def test_a_folder_that_the_project_is_told_of_can_be_written(
 
 
 def test_a_folder_that_cannot_be_copied_is_written_and_that_is_said(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DATA_DIR", str(tmp_path))  # the temporary folder is inside
+    """Nothing can be put over a folder of the kernel's. Without that layer all others hold."""
+    monkeypatch.setenv("DATA_DIR", "/sys/kernel")
     subject = Subject(project, Path(sys.executable), passed_on=("DATA_DIR",), isolation="auto")
-    done = subject.run(["-c", "import os; open(os.environ['DATA_DIR'] + '/x', 'w')"], seconds=60)
+    done = subject.run(["-c", "open('../other/x', 'w')"], seconds=60)
     assert done.exit_code == 0, done.stderr_tail
-    assert "files" not in {*done.isolated, *granted(Isolation.AUTO, subject.root, subject.data)}
-
-
-def test_where_no_private_copy_can_be_made_writing_is_not_refused(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "home/tmp").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "home/tmp"))  # the home folder cannot be covered then
-    done = attempt(project, "auto", "open('../home/x', 'w'); open('../other/x', 'w')")
-    assert (done.exit_code, "files" in done.isolated) == (0, False), done.stderr_tail
-    assert "processes" in done.isolated
-    assert "files" not in granted(Isolation.REQUIRED, project)
+    assert set(LAYERS) - {*done.isolated} == set(LAYERS) - {*subject.layers()} == {"files", "network"}
     with pytest.raises(OSError, match="isolation is required, and the kernel does not grant: files"):
-        attempt(project, "required", "pass")
+        replace(subject, isolation="required").run(["-c", ""], seconds=60)
+
+
+@pytest.mark.parametrize("how", ["auto", "required"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_the_temporary_folders_are_written_by_name(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, how: str, inside: bool
+) -> None:
+    """Batch systems give each job a folder below `/tmp`, or in the home folder; tests write to `/tmp` all the same."""
+    folder = tmp_path / ("home/jobs/1" if inside else "tmp")
+    folder.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    name = f"verifygate-{how}-{inside}"
+    code = f"for each in ('/tmp', '/var/tmp', '{folder}', '..'): open(each + '/{name}', 'w').close()"
+    done = attempt(project, how, code)
+    assert done.exit_code == 0, done.stderr_tail
+    assert {"files", "gate"} <= set(done.isolated)
+    left = [each for each in (Path("/tmp"), Path("/var/tmp"), folder, tmp_path) if (each / name).exists()]  # noqa: S108
+    assert left == []
+
+
+def test_the_environment_in_the_tree_that_the_gate_shares_with_the_project(tmp_path: Path, project: Path) -> None:
+    """Bytecode, and what tests install, goes to a copy; so does what they do to the repository."""
+    for name in (".git/objects", ".venv/lib/package"):
+        (project / name).mkdir(parents=True)
+    (project / ".venv/lib/package/module.py").write_text("one = 1")
+    (project / ".git/HEAD").write_text("ref: refs/heads/main")
+    subject = Subject(project, Path(sys.executable), isolation="auto", guarded=(project / ".venv/lib",))
+    code = "import sys; sys.dont_write_bytecode = False; sys.path.append('.venv/lib/package'); import module, os; "
+    code += "assert os.listdir('.venv/lib/package') != ['module.py']; open('.git/index', 'w'); os.remove('.git/HEAD')"
+    before = _files(project)
+    done = subject.run(["-c", code], seconds=60)
+    assert done.exit_code == 0, done.stderr_tail
+    assert _files(project) == before
 
 
 def test_an_interpreter_that_does_not_exist_is_said(project: Path) -> None:
@@ -193,11 +172,17 @@ def test_nothing_is_asked_of_a_machine_with_an_accelerator(monkeypatch: pytest.M
 
 def test_what_does_not_hold_is_said() -> None:
     told = in_words(Isolation.AUTO, ["processes", "signals"])
-    assert "not granted by this machine: files, secrets" in told
-    assert "network open (policy)" in told
-    assert "not granted by this machine: files, secrets, processes, signals, network" in in_words(
-        Isolation.REQUIRED, []
-    )
+    assert "not granted by this machine: files, gate, secrets, sockets, ids" in told
+    assert "open: the project's own folder, download caches, network (policy), files outside of the project" in told
+    assert f"not granted by this machine: {', '.join(LAYERS)}" in in_words(Isolation.REQUIRED, [])
+
+
+def test_what_another_hole_undoes_is_not_said_to_hold() -> None:
+    """Who can start an unconfined process reads what is hidden from a confined one."""
+    without = {name: in_words(Isolation.AUTO, [each for each in LAYERS if each != name]) for name in LAYERS}
+    said = {name for name, text in without.items() if "credentials hidden" in text.partition("; open: ")[0]}
+    assert said == set(LAYERS) - {"gate", "sockets", "processes", "secrets"}
+    assert "undone by a way through sockets of others: files, gate, secrets" in without["sockets"]
 
 
 GATE = """

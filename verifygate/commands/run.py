@@ -111,6 +111,7 @@ def run(
                     event=event,
                     mutants=mutate,
                     start_found=entries == "found",
+                    guarded=(folder.absolute().parent, folder.absolute()),
                     progress=progress,
                 )
         except InterruptedRunError as ended:

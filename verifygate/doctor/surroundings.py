@@ -75,7 +75,7 @@ def _imports(subject: Subject, folder: Path, modules: Mapping[str, str], shown: 
     asked = [name for name in modules if name != "torch"]
     inner = [str(subject.root / each) for each in path]
     try:
-        subject.run(["-c", _ABSENT, str(answer), json.dumps(asked), *inner], seconds=SECONDS)
+        subject.run(["-c", _ABSENT, str(answer), json.dumps(asked), *inner], seconds=SECONDS, answers=[folder])
         absent = [str(name) for name in json.loads(answer.read_text(encoding="utf-8"))]
     except (OSError, ValueError):
         return Answer("imports", State.NOTE, "not known: the interpreter did not say which modules it finds")

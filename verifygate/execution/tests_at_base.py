@@ -212,7 +212,7 @@ class _There:
         folder, settings = self.watched.folder / name, context.settings.execution
         folder.mkdir()
         session = run_pytest(
-            replace(context.subject, root=tree),
+            context.subject.copied(tree),
             (*read_config(self.tree).kept, "--continue-on-collection-errors", *there),
             folder=folder,
             seconds=settings.seconds,
