@@ -141,7 +141,7 @@ def test_the_environment_in_the_tree_that_the_gate_shares_with_the_project(tmp_p
         (project / name).mkdir(parents=True)
     (project / ".venv/lib/package/module.py").write_text("one = 1")
     (project / ".git/HEAD").write_text("ref: refs/heads/main")
-    subject = Subject(project, Path(sys.executable), isolation="auto", guarded=(project / ".venv/lib",))
+    subject = Subject(project, Path(sys.executable), isolation="auto", guarded=(project.parent, project / ".venv/lib"))
     code = "import sys; sys.dont_write_bytecode = False; sys.path.append('.venv/lib/package'); import module, os; "
     code += "assert os.listdir('.venv/lib/package') != ['module.py']; open('.git/index', 'w'); os.remove('.git/HEAD')"
     before = _files(project)

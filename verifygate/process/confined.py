@@ -1,16 +1,17 @@
 """Own namespaces, own folders, fewer rights; then another program: what `confine.py` starts. Linux only."""
 
+from __future__ import annotations
+
+import _socket
 import contextlib
 import fcntl
 import json
 import os
 import resource
 import signal
-import socket
 import struct
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
 
 from verifygate.process.kernel import (
     NO_DEVICES,
@@ -24,6 +25,10 @@ from verifygate.process.kernel import (
 )
 from verifygate.process.own_folders import Folders, hide, is_socket, own_devices, real, sockets, within
 from verifygate.process.rights import drop_rights, filter_calls, landlock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module that knows takes longer to load than all others
+    from typing import Any, NoReturn
 
 _NEW_MOUNTS, _NEW_IPC, _NEW_USER, _NEW_IDS, _NEW_NETWORK = 0x20000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
 _OWN = _NEW_USER | _NEW_MOUNTS | _NEW_IPC
@@ -74,10 +79,11 @@ def _unshare_as_root() -> None:
 def _new_network() -> None:
     """A network with nothing but loopback."""
     call("unshare", _NEW_NETWORK)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loopback:
-        answer = fcntl.ioctl(loopback, _GET_INTERFACE_FLAGS, struct.pack("16sH14x", b"lo", 0))
-        flags = struct.unpack("16sH14x", answer)[1] | _UP
-        fcntl.ioctl(loopback, _SET_INTERFACE_FLAGS, struct.pack("16sH14x", b"lo", flags))
+    loopback = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)  # `socket` takes longer to load
+    answer = fcntl.ioctl(loopback.fileno(), _GET_INTERFACE_FLAGS, struct.pack("16sH14x", b"lo", 0))
+    flags = struct.unpack("16sH14x", answer)[1] | _UP
+    fcntl.ioctl(loopback.fileno(), _SET_INTERFACE_FLAGS, struct.pack("16sH14x", b"lo", flags))
+    loopback.close()
 
 
 def _with_new_ids(orders: dict[str, Any]) -> None:

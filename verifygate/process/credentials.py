@@ -99,8 +99,8 @@ def hidden(
     """
     found = dict.fromkeys(place for keeper in KEEPERS for place in _places(keeper, homes, environment, passed_on))
     above = (folder / name for folder in root.parents for name in ENVIRONMENT_FILES)
-    wanted = set(_named(environment, passed_on))
-    return tuple(str(place) for place in (*found, *above) if place not in wanted and not root.is_relative_to(place))
+    wanted = {*_named(environment, passed_on), root, *root.parents}
+    return tuple(str(place) for place in (*found, *above) if place not in wanted)
 
 
 def _places(

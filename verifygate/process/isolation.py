@@ -20,7 +20,7 @@ from typing import Any
 
 from verifygate.base.lifeline import temporary_folder
 from verifygate.process.credentials import ENVIRONMENT_FILES, hidden, without_credentials
-from verifygate.process.trusted import trusted_places
+from verifygate.process.trusted import outermost, trusted_places
 from verifygate.sources.git_folders import git_folders
 
 CONFINE = Path(__file__).with_name("confine.py")
@@ -158,6 +158,7 @@ def confinement(
     home, temporary = Path.home(), tempfile.gettempdir()
     is_required = wanted is Isolation.REQUIRED
     downloads = [] if is_required else [home / name for name in DOWNLOADS]
+    beside = [place for place in reach.guarded if not reach.root.is_relative_to(place)]
     hide = hidden(_homes(), os.environ, reach.root, passed_on=reach.passed_on)
     orders = {
         "tell": tell,
@@ -173,8 +174,8 @@ def confinement(
         "store": str(store),
         "share": _text(reach.root, *reach.written, *reach.answers, *downloads),
         "answers": _text(*reach.answers),
-        "guard": _text(*trusted_places(reach.root), *reach.guarded),
-        "show": _text(*trusted_places(reach.root), *reach.shown),
+        "guard": _text(*outermost((*trusted_places(reach.root), *beside))),
+        "show": _text(*outermost((*trusted_places(reach.root), *reach.shown))),
         "hide": [*hide, *BROKERS, *(_text(*_in_tree(reach.root)) if is_required else [])],
         "replace": without_credentials(git_folders(reach.root)),
     }

@@ -1,8 +1,14 @@
 """Calls of the kernel for which Python has no function. Linux only."""
 
+from __future__ import annotations
+
 import ctypes
 import os
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module that knows takes longer to load than all others
+    from typing import Any
+
 
 SET_DEATH_SIGNAL, SET_SECCOMP, DROP_BOUNDING, SET_NO_NEW_PRIVILEGES = 1, 22, 24, 38
 READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS = 1, 2, 4, 8

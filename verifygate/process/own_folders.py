@@ -1,14 +1,19 @@
 """The folders as a confined process sees them: private copies, empty ones, what is hidden, devices. Linux only."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import stat
 import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from verifygate.process.kernel import BIND, NO_DEVICES, NO_SETUID, READ_ONLY, RECURSIVE, call, mount
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module that knows takes longer to load than all others
+    from typing import Any
 
 _OF_KERNEL = ("proc", "sys", "dev", "run")
 """Folders in the root that hold no files of a disk."""
@@ -28,7 +33,7 @@ class Folders:
         self._number = 0
         self.shared = real(orders["share"])
         guard = real(orders["guard"])
-        self.guard = [place for place in guard if not any(each.is_relative_to(place) for each in self.shared)]
+        self.guard = [place for place in guard if not any(within(each, [place]) for each in self.shared)]
         self.private: list[Path] = []
         """What is written in these is the program's own."""
         self._read_only: list[Path] = []
@@ -65,8 +70,9 @@ class Folders:
 
     def keeps(self, place: Path) -> bool:
         """Whether nothing that is done there stays: the innermost of the folders around it counts."""
-        around = [each for each in (*self.private, *self._read_only, *self.shared) if place.is_relative_to(each)]
-        return bool(around) and max(around, key=_depth) not in self.shared
+        around = {*self.private, *self._read_only, *self.shared}
+        innermost = next((each for each in (place, *place.parents) if each in around), None)
+        return innermost is not None and innermost not in self.shared
 
     def replace(self, place: str, text: str) -> None:
         file = Path(self._new())
@@ -131,7 +137,7 @@ class Folders:
 
     def _guard(self, place: Path) -> None:
         """A private copy, or none that can be written. No folder around it can be moved away: it is a mount, too."""
-        outer = [each for each in self.shared if place.is_relative_to(each)]
+        outer = [each for each in self.shared if within(place, [each])]
         if self.keeps(place) or place in outer:  # what is shared itself is wanted as it is
             return
         for folder in reversed(place.parents):
@@ -150,7 +156,7 @@ def real(places: Iterable[str]) -> list[Path]:
 
 
 def within(place: Path, outer: Iterable[Path]) -> bool:
-    return any(place.is_relative_to(each) for each in outer)
+    return not set(outer).isdisjoint((place, *place.parents))
 
 
 def _depth(place: Path) -> tuple[int, str]:

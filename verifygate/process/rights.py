@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import os
-import platform
 import stat
 import struct
 from collections.abc import Iterable
@@ -38,12 +37,12 @@ def drop_rights() -> None:
     last = int(Path("/proc/sys/kernel/cap_last_cap").read_text(encoding="ascii"))
     for number in set(range(last + 1)).difference(_KEPT_RIGHTS):
         call("prctl", DROP_BOUNDING, number, 0, 0, 0)
-    call("syscall", _MACHINES[platform.machine()][1], 1, None)
+    call("syscall", _MACHINES[os.uname().machine][1], 1, None)
 
 
 def filter_calls(*, required: bool) -> None:
     """No file is made that runs as somebody else; where isolation is required, no pipe or device is made by name."""
-    machine = platform.machine()
+    machine = os.uname().machine
     load, equal, allow, refuse, unknown = 0x20, 0x15, *((0x06, 0, 0, each) for each in _ANSWERS)
     program = [(load, 0, 0, 4), (equal, 1, 0, _MACHINES[machine][0]), unknown, (load, 0, 0, 0)]
     if machine == "x86_64":  # its second set of numbers

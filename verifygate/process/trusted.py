@@ -51,12 +51,12 @@ def state_of(root: Path, *, whole: bool) -> State:
     links = (link for place in places for link in (place, *place.parents) if link.is_relative_to(root))
     found |= {str(link): str(link.readlink()) for link in links if link.is_symlink()}
     if whole:
-        for place in _outermost(place for place in places if place.name not in _LIBRARIES):
+        for place in outermost(place for place in places if place.name not in _LIBRARIES):
             found |= _files_below(place)
     return found
 
 
-def _outermost(places: Iterable[Path]) -> list[Path]:
+def outermost(places: Iterable[Path]) -> list[Path]:
     """Each file of theirs is in one of these."""
     kept: list[Path] = []
     for place in sorted(places, key=lambda place: len(place.parts)):
