@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from verifygate.process import orphans
 from verifygate.process.isolation import LAYERS, Isolation, Reach, granted, in_words, isolation_of
-from verifygate.process.subject import Completed, Subject
+from verifygate.process.subject import Completed, Limits, Subject
 
 GRANTED = granted(Isolation.REQUIRED, Reach(Path(__file__).resolve().parents[2]))
 pytestmark = pytest.mark.skipif(set(GRANTED) != set(LAYERS), reason="this kernel does not grant all layers")
@@ -183,6 +184,50 @@ def test_what_another_hole_undoes_is_not_said_to_hold() -> None:
     said = {name for name, text in without.items() if "credentials hidden" in text.partition("; open: ")[0]}
     assert said == set(LAYERS) - {"gate", "sockets", "processes", "secrets"}
     assert "undone by a way through sockets of others: files, gate, secrets" in without["sockets"]
+
+
+ENDS = {
+    "exit code 3": "raise SystemExit(3)",
+    "killed by SIGSEGV": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
+    "killed by SIGKILL": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+}
+
+
+@pytest.mark.parametrize("how", ["auto", "required"])
+@pytest.mark.parametrize("ending", ENDS)
+def test_a_process_with_ids_of_its_own_ends_as_it_would(project: Path, how: str, ending: str) -> None:
+    """And what it leaves running is named, ended and buried."""
+    daemon = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'], "
+    done = attempt(project, how, f"{daemon}start_new_session=True); {ENDS[ending]}")
+    assert (done.ending, len(done.left_behind)) == (ending, 1), done.stderr_tail
+    assert "time.sleep(300)" in done.left_behind[0]
+    dead = [each for each in orphans._table() if each.dead and each.parent == os.getpid()]
+    assert dead == []
+    assert attempt(project, how, "pass").left_behind == ()
+
+
+@pytest.mark.parametrize("how", ["auto", "required"])
+def test_the_polite_signal_and_the_limits_reach_it(project: Path, how: str) -> None:
+    code = "import resource, signal, time; limits = [resource.getrlimit(resource.RLIMIT_FSIZE)[0], "
+    code += "resource.getrlimit(resource.RLIMIT_AS)[0]]; signal.signal(signal.SIGTERM, lambda *_: exit(print(*limits)))"
+    subject = Subject(project, Path(sys.executable), isolation=how)
+    limits = Limits(memory=1 << 32, file=1 << 20)
+    done = subject.run(["-c", f"{code}\nopen('ready', 'w')\nwhile True: time.sleep(0.1)"], seconds=5, limits=limits)
+    assert (done.timed_out, done.exit_code, done.stdout_tail.split()) == (True, 0, [str(1 << 20), str(1 << 32)])
+    assert done.left_behind == ()
+
+
+@pytest.mark.parametrize("how", ["auto", "required"])
+def test_a_crowd_is_counted_without_the_gates_own(project: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setattr("verifygate.process.subject.COUNT_SECONDS", 0.05)
+    code = "import subprocess, sys, time; {} = [subprocess.Popen(['sleep', '5']) for _ in range({})]; time.sleep(1)"
+    code += "; [each.kill() or each.wait() for each in started]"
+    subject = Subject(project, Path(sys.executable), isolation=how)
+    crowded = [
+        subject.run(["-c", code.format("started", count)], seconds=60, limits=Limits(processes=3)).crowded
+        for count in (2, 3)
+    ]
+    assert crowded == [0, 3]
 
 
 GATE = """

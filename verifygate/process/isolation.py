@@ -5,6 +5,7 @@ The work is done by `confine.py`, which becomes the project's interpreter; here 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -210,9 +211,18 @@ def granted(wanted: Isolation, reach: Reach) -> tuple[str, ...]:
         command = [*start.prefix, sys.executable, "-I", "-S", "-c", ""]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=start.pass_fds):
             try:
-                return start.started().held
+                told = start.started()
             finally:
                 start.over()
+        bury(told.keeper)
+        return told.held
+
+
+def bury(keeper: int) -> None:
+    """Wait for the end of the first of some process ids, which all others end before: it falls to the gate."""
+    if keeper:
+        with contextlib.suppress(OSError):  # where it does not fall to the gate, somebody else waits
+            os.waitpid(keeper, 0)
 
 
 def in_words(wanted: Isolation, held: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ and what left the group as well (verifygate/process/orphans.py).
 from __future__ import annotations
 
 import codecs
-import contextlib
 import os
 import re
 import secrets
@@ -32,6 +31,7 @@ from verifygate.process.isolation import (
     Isolation,
     Reach,
     Started,
+    bury,
     confinement,
     granted,
 )
@@ -385,10 +385,9 @@ def _kill(child: subprocess.Popen[bytes], family: Family) -> int:
     """End whatever is left of the child's group and family, and only then reap the child. Returns its exit code."""
     for group in family.groups:
         _signal_group(group, signal.SIGKILL)
-    if family.keeper:  # all process ids of its own end before that one does
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        with contextlib.suppress(OSError):
-            os.waitpid(family.keeper, 0)
+    if family.keeper:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # only then it falls to the gate
+        bury(family.keeper)
     family.end()
     return child.wait()
 
