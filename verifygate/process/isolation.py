@@ -159,7 +159,8 @@ def confinement(
     home, temporary = Path.home(), tempfile.gettempdir()
     is_required = wanted is Isolation.REQUIRED
     downloads = [] if is_required else [home / name for name in DOWNLOADS]
-    beside = [place for place in reach.guarded if not reach.root.is_relative_to(place)]
+    whole = (Path(sys.prefix), Path(sys.base_prefix), *reach.guarded)
+    beside = [place for place in whole if not reach.root.is_relative_to(place)]
     hide = hidden(_homes(), os.environ, reach.root, passed_on=reach.passed_on)
     orders = {
         "tell": tell,
