@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -236,39 +237,48 @@ from pathlib import Path
 from verifygate.base.lifeline import temporary_folder
 from verifygate.process.subject import Subject
 child = '''
-import os, subprocess, sys, time
-daemon = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
-open("started", "w").write(f"{os.getpid()} {daemon.pid}")
+import subprocess, sys, time
+daemon = "import sys, time; print(flush=True); time.sleep(300)"
+options = {"start_new_session": True, "stdout": subprocess.PIPE}
+subprocess.Popen([sys.executable, "-c", daemon, sys.argv[1]], **options).stdout.readline()
+open("started", "w").write("x")
 time.sleep(300)
 '''
 with temporary_folder("test"):
-    Subject(Path(sys.argv[1]), Path(sys.executable)).run(["-c", child], seconds=300)
+    subject = Subject(Path(sys.argv[1]), Path(sys.executable), isolation=sys.argv[2])
+    subject.run(["-c", child, sys.argv[3]], seconds=300)
 """
 
 
-def test_a_killed_gate_leaves_neither_processes_nor_folders(project: Path) -> None:
+@pytest.mark.parametrize("how", ["off", "auto", "required"])
+def test_a_killed_gate_leaves_neither_processes_nor_folders(project: Path, how: str) -> None:
     temporary = project.parent / "tmp"
     gate = subprocess.Popen(
-        [sys.executable, "-c", GATE, str(project)],
+        [sys.executable, "-c", GATE, str(project), how, (token := secrets.token_hex(8))],
         env={**os.environ, "TMPDIR": str(temporary)},
     )
     told = project / "started"
     while not (told.exists() and told.read_text()):
         assert gate.poll() is None
         time.sleep(0.05)
-    pids = [int(word) for word in told.read_text().split()]
+    assert len(_running(token)) >= 3  # the gate, the program and its daemon
     assert len(list(temporary.iterdir())) == 2
     gate.send_signal(signal.SIGKILL)
     gate.wait()
     patience = time.monotonic() + 30
-    while (any(map(_alive, pids)) or list(temporary.iterdir())) and time.monotonic() < patience:
+    while (_running(token) or list(temporary.iterdir())) and time.monotonic() < patience:
         time.sleep(0.1)
-    assert not any(map(_alive, pids))
+    assert _running(token) == []
     assert list(temporary.iterdir()) == []
 
 
-def _alive(pid: int) -> bool:
+def _running(token: str) -> list[str]:
+    """The command lines of the live processes that have a token."""
+    return [process.name for process in orphans._table() if not process.dead and token in _words(process.pid)]
+
+
+def _words(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
     except OSError:
-        return False
+        return ""
