@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from verifygate.process.isolation import LAYERS, Isolation, granted, in_words, isolation_of
-from verifygate.process.subject import Completed, Subject
+from verifygate.process import orphans
+from verifygate.process.isolation import LAYERS, Isolation, Reach, granted, in_words, isolation_of
+from verifygate.process.subject import Completed, Limits, Subject
 
-GRANTED = granted(Isolation.REQUIRED, Path(__file__).resolve().parents[2])
+GRANTED = granted(Isolation.REQUIRED, Reach(Path(__file__).resolve().parents[2]))
 pytestmark = pytest.mark.skipif(set(GRANTED) != set(LAYERS), reason="this kernel does not grant all layers")
 
 
@@ -35,50 +37,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def attempt(project: Path, isolation: str, code: str) -> Completed:
     subject = Subject(project, Path(sys.executable), isolation=isolation)
     return subject.run(["-c", code], seconds=600)
-
-
-ESCAPES = {
-    "write to the home folder": "open('{top}/home/.bashrc', 'w')",
-    "read a key in the home folder": "open('{top}/home/.ssh/id').read()",
-    "write to another checkout": "open('{top}/other/x.py', 'w')",
-    "make a folder in another checkout": "import os; os.mkdir('{top}/other/folder')",
-    "read the environment of the gate": "open('/proc/{gate}/environ').read()",
-    "write to the memory of the gate": "open('/proc/{gate}/mem', 'r+b')",
-    "trace the gate": "import ctypes; assert ctypes.CDLL(None).ptrace(0x4206, {gate}, 0, 0) == 0",
-    "signal the gate": "import os; os.kill({gate}, 0)",
-    "connect to a server of this machine": "import socket; socket.create_connection(('127.0.0.1', {port}), 5)",
-    "ask the SSH agent": "import socket; socket.socket(socket.AF_UNIX).connect('{top}/agent')",
-    "put an answer into the cache of the gate": "open('{top}/home/.cache/verifygate/answer', 'w')",
-    "uncover what is hidden": "import ctypes; assert ctypes.CDLL(None).umount2(b'{top}/home/.ssh', 0) == 0; "
-    "open('{top}/home/.ssh/id')",
-}
-
-
-WRITES = ("write to the home folder", "put an answer into the cache of the gate")
-"""What succeeds, on a private copy."""
-NETWORK = "connect to a server of this machine"
-
-
-@pytest.mark.parametrize("name", ESCAPES)
-def test_an_escape_fails_where_isolation_holds(project: Path, name: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as agent:
-        agent.bind(str(project.parent / "agent"))
-        agent.listen()
-        port = server.getsockname()[1]
-        code = ESCAPES[name].format(top=project.parent, gate=os.getpid(), port=port)
-        before = _files(project.parent)
-        held = [attempt(project, how, code) for how in ("auto", "required")]
-        after = _files(project.parent)
-        free = attempt(project, "off", code)
-    assert [set(each.isolated) for each in held] == [set(LAYERS) - {"network"}, set(LAYERS)]
-    assert free.isolated == ()
-    assert after == before
-    if name in WRITES:
-        assert [each.exit_code for each in held] == [0, 0], held[0].stderr_tail
-        assert _files(project.parent) != before
-    else:
-        assert [each.exit_code for each in held] == [0 if name == NETWORK else 1, 1], held[0].stderr_tail
-        assert free.exit_code == 0 or name.startswith("uncover")  # outside there is nothing to uncover
 
 
 def _files(folder: Path) -> dict[Path, str]:
@@ -149,26 +107,49 @@ def test_a_folder_that_the_project_is_told_of_can_be_written(
 
 
 def test_a_folder_that_cannot_be_copied_is_written_and_that_is_said(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DATA_DIR", str(tmp_path))  # the temporary folder is inside
+    """Nothing can be put over a folder of the kernel's. Without that layer all others hold."""
+    monkeypatch.setenv("DATA_DIR", "/sys/kernel")
     subject = Subject(project, Path(sys.executable), passed_on=("DATA_DIR",), isolation="auto")
-    done = subject.run(["-c", "import os; open(os.environ['DATA_DIR'] + '/x', 'w')"], seconds=600)
+    done = subject.run(["-c", "open('../other/x', 'w')"], seconds=600)
     assert done.exit_code == 0, done.stderr_tail
-    assert "files" not in {*done.isolated, *granted(Isolation.AUTO, subject.root, subject.data)}
-
-
-def test_where_no_private_copy_can_be_made_writing_is_not_refused(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "home/tmp").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "home/tmp"))  # the home folder cannot be covered then
-    done = attempt(project, "auto", "open('../home/x', 'w'); open('../other/x', 'w')")
-    assert (done.exit_code, "files" in done.isolated) == (0, False), done.stderr_tail
-    assert "processes" in done.isolated
-    assert "files" not in granted(Isolation.REQUIRED, project)
+    assert set(LAYERS) - {*done.isolated} == set(LAYERS) - {*subject.layers()} == {"files", "network"}
     with pytest.raises(OSError, match="isolation is required, and the kernel does not grant: files"):
-        attempt(project, "required", "pass")
+        replace(subject, isolation="required").run(["-c", ""], seconds=60)
+
+
+@pytest.mark.parametrize("how", ["auto", "required"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_the_temporary_folders_are_written_by_name(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, how: str, inside: bool
+) -> None:
+    """Batch systems give each job a folder below `/tmp`, or in the home folder; tests write to `/tmp` all the same."""
+    folder = tmp_path / ("home/jobs/1" if inside else "tmp")
+    folder.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    name = f"verifygate-{how}-{inside}"
+    code = f"for each in ('/tmp', '/var/tmp', '{folder}', '..'): open(each + '/{name}', 'w').close()"
+    done = attempt(project, how, code)
+    assert done.exit_code == 0, done.stderr_tail
+    assert {"files", "gate"} <= set(done.isolated)
+    left = [each for each in (Path("/tmp"), Path("/var/tmp"), folder, tmp_path) if (each / name).exists()]  # noqa: S108
+    assert left == []
+
+
+def test_the_environment_in_the_tree_that_the_gate_shares_with_the_project(tmp_path: Path, project: Path) -> None:
+    """Bytecode, and what tests install, goes to a copy; so does what they do to the repository."""
+    for name in (".git/objects", ".venv/lib/package"):
+        (project / name).mkdir(parents=True)
+    (project / ".venv/lib/package/module.py").write_text("one = 1")
+    (project / ".git/HEAD").write_text("ref: refs/heads/main")
+    subject = Subject(project, Path(sys.executable), isolation="auto", guarded=(project.parent, project / ".venv/lib"))
+    code = "import sys; sys.dont_write_bytecode = False; sys.path.append('.venv/lib/package'); import module, os; "
+    code += "assert os.listdir('.venv/lib/package') != ['module.py']; open('.git/index', 'w'); os.remove('.git/HEAD')"
+    before = _files(project)
+    done = subject.run(["-c", code], seconds=60)
+    assert done.exit_code == 0, done.stderr_tail
+    assert _files(project) == before
 
 
 def test_an_interpreter_that_does_not_exist_is_said(project: Path) -> None:
@@ -193,11 +174,61 @@ def test_nothing_is_asked_of_a_machine_with_an_accelerator(monkeypatch: pytest.M
 
 def test_what_does_not_hold_is_said() -> None:
     told = in_words(Isolation.AUTO, ["processes", "signals"])
-    assert "not granted by this machine: files, secrets" in told
-    assert "network open (policy)" in told
-    assert "not granted by this machine: files, secrets, processes, signals, network" in in_words(
-        Isolation.REQUIRED, []
-    )
+    assert "not granted by this machine: files, gate, secrets, sockets, ids" in told
+    assert "open: the project's own folder, download caches, network (policy), files outside of the project" in told
+    assert f"not granted by this machine: {', '.join(LAYERS)}" in in_words(Isolation.REQUIRED, [])
+
+
+def test_what_another_hole_undoes_is_not_said_to_hold() -> None:
+    """Who can start an unconfined process reads what is hidden from a confined one."""
+    without = {name: in_words(Isolation.AUTO, [each for each in LAYERS if each != name]) for name in LAYERS}
+    said = {name for name, text in without.items() if "credentials hidden" in text.partition("; open: ")[0]}
+    assert said == set(LAYERS) - {"gate", "sockets", "processes", "secrets"}
+    assert "undone by a way through sockets of others: files, gate, secrets" in without["sockets"]
+
+
+ENDS = {
+    "exit code 3": "raise SystemExit(3)",
+    "killed by SIGSEGV": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
+    "killed by SIGKILL": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+}
+
+
+@pytest.mark.parametrize("how", ["auto", "required"])
+@pytest.mark.parametrize("ending", ENDS)
+def test_a_process_with_ids_of_its_own_ends_as_it_would(project: Path, how: str, ending: str) -> None:
+    """And what it leaves running is named, ended and buried."""
+    daemon = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'], "
+    done = attempt(project, how, f"{daemon}start_new_session=True); {ENDS[ending]}")
+    assert (done.ending, len(done.left_behind)) == (ending, 1), done.stderr_tail
+    assert "time.sleep(300)" in done.left_behind[0]
+    dead = [each for each in orphans._table() if each.dead and each.parent == os.getpid()]
+    assert dead == []
+    assert attempt(project, how, "pass").left_behind == ()
+
+
+@pytest.mark.parametrize("how", ["auto", "required"])
+def test_the_polite_signal_and_the_limits_reach_it(project: Path, how: str) -> None:
+    code = "import resource, signal, time; limits = [resource.getrlimit(resource.RLIMIT_FSIZE)[0], "
+    code += "resource.getrlimit(resource.RLIMIT_AS)[0]]; signal.signal(signal.SIGTERM, lambda *_: exit(print(*limits)))"
+    subject = Subject(project, Path(sys.executable), isolation=how)
+    limits = Limits(memory=1 << 32, file=1 << 20)
+    done = subject.run(["-c", f"{code}\nopen('ready', 'w')\nwhile True: time.sleep(0.1)"], seconds=5, limits=limits)
+    assert (done.timed_out, done.exit_code, done.stdout_tail.split()) == (True, 0, [str(1 << 20), str(1 << 32)])
+    assert done.left_behind == ()
+
+
+@pytest.mark.parametrize("how", ["auto", "required"])
+def test_a_crowd_is_counted_without_the_gates_own(project: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setattr("verifygate.process.subject.COUNT_SECONDS", 0.05)
+    code = "import subprocess, sys, time; {} = [subprocess.Popen(['sleep', '5']) for _ in range({})]; time.sleep(1)"
+    code += "; [each.kill() or each.wait() for each in started]"
+    subject = Subject(project, Path(sys.executable), isolation=how)
+    crowded = [
+        subject.run(["-c", code.format("started", count)], seconds=60, limits=Limits(processes=3)).crowded
+        for count in (2, 3)
+    ]
+    assert crowded == [0, 3]
 
 
 GATE = """
@@ -206,39 +237,48 @@ from pathlib import Path
 from verifygate.base.lifeline import temporary_folder
 from verifygate.process.subject import Subject
 child = '''
-import os, subprocess, sys, time
-daemon = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
-open("started", "w").write(f"{os.getpid()} {daemon.pid}")
+import subprocess, sys, time
+daemon = "import sys, time; print(flush=True); time.sleep(300)"
+options = {"start_new_session": True, "stdout": subprocess.PIPE}
+subprocess.Popen([sys.executable, "-c", daemon, sys.argv[1]], **options).stdout.readline()
+open("started", "w").write("x")
 time.sleep(300)
 '''
 with temporary_folder("test"):
-    Subject(Path(sys.argv[1]), Path(sys.executable)).run(["-c", child], seconds=300)
+    subject = Subject(Path(sys.argv[1]), Path(sys.executable), isolation=sys.argv[2])
+    subject.run(["-c", child, sys.argv[3]], seconds=300)
 """
 
 
-def test_a_killed_gate_leaves_neither_processes_nor_folders(project: Path) -> None:
+@pytest.mark.parametrize("how", ["off", "auto", "required"])
+def test_a_killed_gate_leaves_neither_processes_nor_folders(project: Path, how: str) -> None:
     temporary = project.parent / "tmp"
     gate = subprocess.Popen(
-        [sys.executable, "-c", GATE, str(project)],
+        [sys.executable, "-c", GATE, str(project), how, (token := secrets.token_hex(8))],
         env={**os.environ, "TMPDIR": str(temporary)},
     )
     told = project / "started"
     while not (told.exists() and told.read_text()):
         assert gate.poll() is None
         time.sleep(0.05)
-    pids = [int(word) for word in told.read_text().split()]
+    assert len(_running(token)) >= 3  # the gate, the program and its daemon
     assert len(list(temporary.iterdir())) == 2
     gate.send_signal(signal.SIGKILL)
     gate.wait()
     patience = time.monotonic() + 300
-    while (any(map(_alive, pids)) or list(temporary.iterdir())) and time.monotonic() < patience:
+    while (_running(token) or list(temporary.iterdir())) and time.monotonic() < patience:
         time.sleep(0.1)
-    assert not any(map(_alive, pids))
+    assert _running(token) == []
     assert list(temporary.iterdir()) == []
 
 
-def _alive(pid: int) -> bool:
+def _running(token: str) -> list[str]:
+    """The command lines of the live processes that have a token."""
+    return [process.name for process in orphans._table() if not process.dead and token in _words(process.pid)]
+
+
+def _words(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
     except OSError:
-        return False
+        return ""

@@ -26,7 +26,10 @@ def test_what_held_and_what_did_not_stands_in_the_head_of_every_report() -> None
     )
     told = report.model_copy(update={"stages": stages})
     assert f"  isolation     {HELD}\n" in summary(told, "reports")
-    assert "not granted by this machine: processes, signals" in render(told, "md")["gate.md"].partition("\n## ")[2]
+    assert (
+        "not granted by this machine: gate, sockets, ids, processes, signals"
+        in render(told, "md")["gate.md"].partition("\n## ")[2]
+    )
     assert "Isolation of the project&#39;s processes:" in render(told, "html")["report.html"].replace("'", "&#39;")
     assert "isolation" not in summary(report, "reports")
 
@@ -42,7 +45,10 @@ def test_what_nobody_asked_for_stands_in_the_report_alone() -> None:
     )
     told = report.model_copy(update={"stages": stages})
     assert summary(told, "reports") == summary(report, "reports")
-    assert "not granted by this machine: processes, signals" in render(told, "md")["gate.md"].partition("\n## ")[2]
+    assert (
+        "not granted by this machine: gate, sockets, ids, processes, signals"
+        in render(told, "md")["gate.md"].partition("\n## ")[2]
+    )
 
 
 def test_the_command_line_asks_for_isolation(
@@ -51,9 +57,12 @@ def test_the_command_line_asks_for_isolation(
     """Where it is required and cannot hold, nothing of the project runs."""
     (tmp_path / "train.py").write_text("import torch\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("verifygate.process.interpreter.granted", lambda *_: ("files",))
+    monkeypatch.setattr("verifygate.process.subject.granted", lambda *_: ("files",))
     assert main(["run", "--stage", "static", "--isolation", "required"]) == 2
-    assert "this machine does not grant: secrets, processes, signals, network" in capsys.readouterr().err
+    assert (
+        "this machine does not grant: gate, secrets, sockets, ids, processes, signals, network"
+        in capsys.readouterr().err
+    )
     (tmp_path / "verifygate.toml").write_text('[execution]\nisolation = "required"\n', encoding="utf-8")
     main(["run", "--stage", "static", "--isolation", "off"])
     assert "Reports: reports/latest/gate.md" in capsys.readouterr().out

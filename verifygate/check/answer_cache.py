@@ -19,12 +19,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from verifygate.base.cache_folder import VARIABLE, cache_folder  # noqa: F401 — its other name
 from verifygate.base.digests import digest_of
 from verifygate.base.regular_files import MAX_ANSWER_BYTES, read_regular
 from verifygate.sources.tree import Sources
 
-VARIABLE = "VERIFYGATE_CACHE_DIR"
-"""The environment variable that names another folder."""
 MAX_ANSWERS = 300
 _FORM = "verifygate answer 4"
 
@@ -148,24 +147,8 @@ def _record(key: str, output: CheckOutput) -> dict[str, object]:
 
 def _folder(shelf: str = "") -> Path | None:
     """A shelf of the user's cache; None where the user has no home."""
-    folder = _caches()
+    folder = cache_folder()
     return folder / shelf if folder is not None else None
-
-
-def _caches() -> Path | None:
-    """Where the platform keeps a user's caches; None where the user has no home."""
-    if given := os.environ.get(VARIABLE):
-        return Path(given)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA", "")
-        return Path(base) / "verifygate" / "Cache" if base else None
-    home = os.environ.get("HOME", "")
-    if sys.platform == "darwin":
-        return Path(home) / "Library" / "Caches" / "verifygate" if home else None
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    if Path(given).is_absolute():  # the specification: a relative one is to be ignored
-        return Path(given) / "verifygate"
-    return Path(home) / ".cache" / "verifygate" if home else None
 
 
 def _is_own(path: Path) -> bool:

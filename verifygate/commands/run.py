@@ -121,6 +121,7 @@ def run(
                     event=event,
                     mutants=mutate,
                     start_found=entries == "found",
+                    guarded=(folder.absolute().parent, folder.absolute()),
                     progress=progress,
                 )
         except InterruptedRunError as ended:

@@ -114,9 +114,9 @@ class ExecutionSettings(Model):
     """Names of further environment variables that the project's processes inherit, for example `DATA_DIR`."""
     isolation: Literal["", "off", "auto", "required"] = ""
     """How far the project's processes are kept away from the machine, on Linux: with `auto` they write private copies
-    and see neither credentials nor other processes, as far as the kernel grants it; with `required` they have no
-    network either, and do not start where the kernel does not grant all of it. By default `auto`; `off` on a machine
-    with an accelerator, where it is not measured."""
+    and see neither credentials, sockets nor other processes, as far as the kernel grants it; with `required` they have
+    no network either, and an empty `/tmp`, and do not start where the kernel does not grant all of it. By default
+    `auto`; `off` on a machine with an accelerator, where it is not measured."""
 
     @property
     def capability(self) -> tuple[int, int]:

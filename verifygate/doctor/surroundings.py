@@ -76,7 +76,8 @@ def _imports(subject: Subject, folder: Path, modules: Mapping[str, str], shown: 
     asked = [name for name in modules if name != "torch"]
     inner = [str(subject.root / each) for each in (*path, ".")]
     try:
-        subject.run(["-P", "-c", _ABSENT, str(answer), json.dumps(asked), *inner], seconds=SECONDS, safe_path=True)
+        command = ["-P", "-c", _ABSENT, str(answer), json.dumps(asked), *inner]
+        subject.run(command, seconds=SECONDS, safe_path=True, answers=[folder])
         absent = [str(name) for name in json.loads(read_regular(answer, MAX_ANSWER_BYTES))]
     except (OSError, ValueError):
         return Answer("imports", State.NOTE, "not known: the interpreter did not say which modules it finds")

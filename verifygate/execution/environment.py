@@ -76,7 +76,9 @@ def ask(subject: Subject, folder: Path) -> Interpreter:
         apart.mkdir()
         (apart / "test_canary.py").write_text(CANARY, encoding="utf-8")
         (apart / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-        completed = subject.run([str(script), str(answer), str(apart)], seconds=SECONDS, safe_path=True)
+        completed = subject.run(
+            [str(script), str(answer), str(apart)], seconds=SECONDS, safe_path=True, answers=[folder]
+        )
     except OSError as error:
         return Interpreter(problem=f"it cannot be started: {error.strerror or type(error).__name__}")
     try:

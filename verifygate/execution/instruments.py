@@ -93,6 +93,7 @@ def launch(
         cwd=cwd,
         tell=tell,
         safe_path=True,
+        answers=[folder],
     )
     return Launched(completed, read_all_told(written))
 

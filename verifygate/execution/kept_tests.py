@@ -152,7 +152,7 @@ def taken_tests(suite: Suite, record: Record, since: str) -> Iterator[Missing]:
 def _is_emptied(file: Path) -> bool:
     """Whether a file is gone, or is there and defines no test any more, but perhaps under a condition."""
     try:
-        read = read_tests(file.name, file.read_bytes()) if file.exists() else None
+        read = read_tests(file.name, read_regular(file, MAX_SOURCE_BYTES)) if file.exists() else None
     except OSError:
         return False
     return not file.exists() or (read is not None and not read.tests)

@@ -8,7 +8,6 @@ violation there, it counts as new.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from verifygate.config.settings import Settings
@@ -44,7 +43,7 @@ def stood_before(
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (tree / path).unlink(missing_ok=True)  # it may be a link to the file of today
         (tree / path).write_bytes(file.data)
-    there = replace(subject, root=tree)
+    there = subject.copied(tree)
     shown: set[str] = set()
     for emulated in (False, True):
         asked = [each for each in findings if each.run.startswith(EMULATED) is emulated]

@@ -102,6 +102,7 @@ def run_pytest(
         limits=limits,
         safe_path=True,
         given=json.dumps(instructions).encode(),
+        answers=[folder],
     )
     command = ("python", "-m", "pytest", *OPTIONS, *arguments)
     record = read_stream(stream, key)

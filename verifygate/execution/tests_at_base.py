@@ -256,7 +256,7 @@ class _There:
         settings = context.settings.execution
         folder.mkdir()
         return run_pytest(
-            replace(context.subject, root=tree),
+            context.subject.copied(tree),
             (*read_config(self.tree).kept, "--continue-on-collection-errors", *options, *files),
             folder=folder,
             seconds=settings.seconds,

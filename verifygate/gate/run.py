@@ -39,6 +39,7 @@ from verifygate.model import (
     StageResult,
 )
 from verifygate.process.interpreter import subject_of
+from verifygate.process.trusted import changed
 from verifygate.requirements import (
     Specification,
     gates_policy,
@@ -57,6 +58,8 @@ from verifygate.stage_registry import STAGES
 from verifygate.static.registry import check_rules, chosen
 
 Progress = Callable[[str], None]
+_RUN_CODE = frozenset(("execution", "performance"))
+"""The stages that run the project's code."""
 
 
 def run(
@@ -69,6 +72,7 @@ def run(
     event: Event | None = None,
     mutants: str = "",
     start_found: bool = False,
+    guarded: tuple[Path, ...] = (),
     progress: Progress = lambda _text: None,
 ) -> Report:
     """Run the named stages (all, where none is named) and judge what they found.
@@ -78,7 +82,8 @@ def run(
     one. A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK. With `mutants`
     (`first` or `all`), the AMP code is broken on purpose, and the report says who noticed. Where the `event` of the CI
     job does not tell what changed, the verdict is BLOCK. With `start_found`, programs that train are looked for and run
-    as entries; without it, no program is started that nobody named.
+    as entries; without it, no program is started that nobody named. `guarded` are folders that the project's code must
+    not change: that of the reports.
     Raises UsageError for what a user can put right before anything runs: no sources, a broken specification.
     """
     started, clock = dt.datetime.now(dt.UTC), time.monotonic()
@@ -103,8 +108,9 @@ def run(
     base = BaseRevision.at(settings, git.merge_base(settings.root, since)) if since else None
     commit = base.commit if base is not None else ""
     ruling = policy.commit if policy is not None and policy.state is PolicyState.BASE else ""
-    subject = subject_of(settings, ruling)
+    subject = subject_of(settings, ruling, guarded)
     asked = [name for name in STAGES if not stages or name in stages]
+    trusted = subject.trusted_state() if _RUN_CODE.intersection(asked) else {}
     provenance = _provenance(settings, sources, tests="execution" in asked)  # now: meanwhile somebody may commit
     context = StageContext(settings, sources, subject, {}, commit, progress, policy.commit if policy else commit)
     results, interrupted = _run_stages(asked, context)
@@ -114,7 +120,8 @@ def run(
         mutation = mutate(
             settings, sources, subject, results, everybody=mutants == "all", progress=_prefixed(progress, "mutation")
         )
-    merged = examined(list(results.values()), _inputs(settings, sources, specification))
+    touched = changed(trusted, subject.trusted_state()) if trusted else []
+    merged = examined(list(results.values()), _inputs(settings, sources, specification, touched))
     joined = merged.stages
     inherited: frozenset[str] = frozenset()
     moved: Mapping[str, str] = {}
@@ -205,7 +212,9 @@ def _run_stages(names: Sequence[str], context: StageContext) -> tuple[dict[str, 
     return results, interrupted
 
 
-def _inputs(settings: Settings, sources: Sources, specification: Specification | None) -> Inputs:
+def _inputs(
+    settings: Settings, sources: Sources, specification: Specification | None, touched: Sequence[str]
+) -> Inputs:
     """What the merger holds the results against: the tree read once more, the specification, the rules."""
     return Inputs(
         root=settings.root,
@@ -214,6 +223,7 @@ def _inputs(settings: Settings, sources: Sources, specification: Specification |
         rules=frozenset(chosen(settings.static.select, settings.static.ignore)),
         specification=specification,
         policy_root=settings.policy_root,
+        touched=touched,
     )
 
 

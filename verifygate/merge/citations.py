@@ -40,6 +40,20 @@ def sources_changed(_results: Results, inputs: Inputs) -> Iterator[Contradiction
     )
 
 
+def trusted_changed(_results: Results, inputs: Inputs) -> Iterator[Contradiction]:
+    """Whether what the gate is started from, and what git obeys, is as it was before the project's code ran."""
+    if inputs.touched:
+        yield Contradiction(
+            name="gate-changed",
+            stages=(),
+            text=f"while the project's code ran, somebody changed what the gate trusts: {named(inputs.touched)}",
+            stands="nothing that the gate says after that; it lets nothing pass",
+            blocks=True,
+            action="look at these files before you use the gate or git here again; install the gate outside of the "
+            "tree, and run where isolation is granted",
+        )
+
+
 def cited_places(results: Results, inputs: Inputs) -> Iterator[Contradiction]:
     """Findings and AMP code that do not stand where they are said to; checks that pass on such a place."""
     for stage, finding in results.findings:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from verifygate.merge.absences import cells_against_code, code_that_ran
-from verifygate.merge.citations import cited_places, sources_changed
+from verifygate.merge.citations import cited_places, sources_changed, trusted_changed
 from verifygate.merge.completeness import answers_once, requirements_answered, rules_answered, tests_answered
 from verifygate.merge.disagreements import (
     amp_without_source,
@@ -34,6 +34,7 @@ from verifygate.model import (
 from verifygate.requirements import gates_check, hold_back_dependents, quality_gates
 
 QUESTIONS: tuple[Callable[[Results, Inputs], Iterator[Contradiction]], ...] = (
+    trusted_changed,
     sources_changed,
     summaries,
     cited_measurements,

@@ -38,6 +38,8 @@ class Inputs:
     specification: Specification | None = None
     policy_root: Path | None = None
     """Where the specification was read; the root, where it is None."""
+    touched: Sequence[str] = ()
+    """Files that the gate trusts and that were changed while the project's code ran."""
     _files: dict[str, list[str] | None] = field(default_factory=dict)
 
     def lines(self, path: str) -> list[str] | None:

@@ -43,6 +43,7 @@ def _predicted(subject: Subject, settings: PerformanceSettings, arm: str) -> Pro
                 [str(START), "bench.predict_memory", str(asked), str(answer)],
                 seconds=min(SECONDS, settings.seconds),
                 safe_path=True,
+                answers=[Path(folder)],
             )
         except OSError as error:
             return Profile(arm=arm, reason=f"the project's interpreter cannot be started: {error.strerror}")

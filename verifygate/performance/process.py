@@ -187,7 +187,12 @@ def started(
                 listener.listen(processes)
                 environment = {SOCKET_VARIABLE: address}
                 run = pool.submit(
-                    subject.run, command_line(ARM, processes), seconds=seconds, env=environment, stop=stop
+                    subject.run,
+                    command_line(ARM, processes),
+                    seconds=seconds,
+                    env=environment,
+                    stop=stop,
+                    answers=[Path(folder)],
                 )
                 arms.append(ArmProcess(record, listener, run, seconds, processes))
             yield arms

@@ -82,7 +82,9 @@ def _profiled(
         asked.write_text(json.dumps(options), encoding="utf-8")
         command = [str(START), "bench.profile_arm", str(asked), str(answer)]
         try:
-            completed = subject.run(command, seconds=settings.seconds, stop=stop, safe_path=True)
+            completed = subject.run(
+                command, seconds=settings.seconds, stop=stop, safe_path=True, answers=[Path(folder)]
+            )
         except OSError as error:
             return Profile(arm=arm, reason=f"the project's interpreter cannot be started: {error.strerror}")
         return _read(arm, answer, completed)

@@ -94,7 +94,7 @@ def measured_against(
     plan = planned(performance)
     plan = replace(plan, seeds=plan.seeds[:1])
     with tree_of(settings.root, commit) as root, ExitStack() as stack:
-        earlier = replace(subject, root=root)
+        earlier = subject.copied(root)
         name = performance.precision or "bf16"
         records = [ArmRecord(name), ArmRecord(name), ArmRecord(BASE), ArmRecord(BASE)]
         before, after = records[::2], records[1::2]

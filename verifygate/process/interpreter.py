@@ -12,7 +12,7 @@ from pathlib import Path
 from verifygate.base.errors import UsageError
 from verifygate.base.regular_files import open_regular
 from verifygate.config.settings import Settings
-from verifygate.process.isolation import LAYERS, Isolation, granted, isolation_of
+from verifygate.process.isolation import LAYERS, Isolation, isolation_of
 from verifygate.process.subject import Subject, discover_interpreter
 from verifygate.sources import git
 
@@ -80,14 +80,16 @@ def _is_script(path: Path) -> bool:
         return file.read(2) == b"#!"
 
 
-def subject_of(settings: Settings, base: str = "") -> Subject:
+def subject_of(settings: Settings, base: str = "", guarded: tuple[Path, ...] = ()) -> Subject:
     """The project as it is configured to run; `base` is the commit whose policy is in force.
+
+    `guarded` are files and folders that its tests must not change, beside what the gate trusts.
 
     Raises UsageError, also where isolation is required and cannot hold.
     """
     wanted = isolation_of(settings.execution.isolation)
-    subject = Subject(settings.root, interpreter_of(settings, base), settings.execution.pass_env, wanted)
-    held = granted(wanted, subject.root, subject.data) if wanted is Isolation.REQUIRED else LAYERS
+    subject = Subject(settings.root, interpreter_of(settings, base), settings.execution.pass_env, wanted, guarded)
+    held = subject.layers() if wanted is Isolation.REQUIRED else LAYERS
     if missing := [name for name in LAYERS if name not in held]:
         raise UsageError(
             f"isolation is required, and this machine does not grant: {', '.join(missing)}",

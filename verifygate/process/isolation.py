@@ -1,45 +1,60 @@
 """How far a process of the project is kept away from the machine: which layers the kernel grants, and what they are.
 
-The work is done by `confine.py`, which becomes the project's interpreter; here stands what it is told and what it says.
+The work is done by `confine.py`, which becomes the project's interpreter; here are the orders for it, and the words.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
+import pwd
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from verifygate.base.lifeline import temporary_folder
+from verifygate.process.credentials import ENVIRONMENT_FILES, hidden, without_credentials
+from verifygate.process.trusted import outermost, trusted_places
+from verifygate.sources.git_state import git_folders
 
 CONFINE = Path(__file__).with_name("confine.py")
 LAYERS = {
-    "files": "private copies of files outside of the project",
-    "secrets": "credentials hidden",
-    "processes": "no tracing of others",
-    "signals": "no signals to others",
-    "network": "no network",
+    "files": ("private copies of files outside of the project", "files outside of the project"),
+    "gate": ("the gate's own files and git's kept from change", "the gate's own files and git's"),
+    "secrets": ("credentials hidden", "credentials"),
+    "sockets": ("no sockets of others", "sockets of others"),
+    "ids": ("own process ids", "process ids of others"),
+    "processes": ("no tracing of others", "the memory of other processes"),
+    "signals": ("no signals to others", "signals to others"),
+    "network": ("no network", "the network"),
 }
-"""What each layer means, in words. `processes` and `signals` are Landlock, the others namespaces of the kernel."""
-
-SECRETS = tuple(
-    ".ssh .aws .azure .config/gcloud .config/gh .docker .gnupg .kube .netrc .git-credentials .config/git/credentials "  # noqa: SIM905
-    ".npmrc .pypirc .kaggle .databrickscfg .cargo/credentials.toml .vault-token .config/rclone .local/share/keyrings "
-    ".cache/huggingface/token .cache/huggingface/stored_tokens .huggingface/token".split()
+"""What each layer means in words, and what is open without it. `processes` and `signals` are Landlock, the others
+namespaces of the kernel."""
+UNDOING = ("gate", "sockets", "processes")
+"""What is open without one of these leads to a process that is not confined at all."""
+BROKERS = (
+    "/run/docker.sock",
+    "/run/podman",
+    "/run/containerd",
+    "/run/crio",
+    "/run/user",
+    "/run/dbus",
+    "/run/systemd/private",
 )
-"""Places below the home folder where tools keep credentials."""
-SOCKETS = ("/run/docker.sock", "/run/podman", "/run/containerd", "/run/crio", "/run/user")
-"""Places where somebody listens who starts programs for others."""
-DEVICES = tuple("shm pts ptmx tty null zero full random urandom nvidia* dri kfd infiniband fuse".split())  # noqa: SIM905
-"""What may be written below `/dev`: no disks."""
+"""Places where somebody listens who starts programs for others: those of a container's host cannot be found."""
 DOWNLOADS = (".cache/huggingface", ".cache/torch", ".cache/kagglehub", ".keras", "nltk_data", "scikit_learn_data")
 """Places below the home folder where what a test downloads is found by the next one."""
+_FIRST_PERSON = 1000
+"""The first user id that is a person's."""
+MOST_BYTES = 64 * 1024**3
+"""The size that a file may grow to where isolation is required and no limit is configured."""
 
 
 class Isolation(StrEnum):
@@ -55,29 +70,65 @@ class IsolationError(OSError):
 
 
 @dataclass(frozen=True)
+class Reach:
+    """The places that a confined process gets to."""
+
+    root: Path
+    written: tuple[Path, ...] = ()
+    """Folders that it changes for good, beside the root."""
+    answers: tuple[Path, ...] = ()
+    """The same, and the gate reads there or listens."""
+    copied: tuple[Path, ...] = ()
+    """Folders of which it is to have copies, whatever is around them."""
+    shown: tuple[Path, ...] = ()
+    """What it needs to see, also where the folder around it is replaced by an empty one."""
+    guarded: tuple[Path, ...] = ()
+    """What it must not change, beside what the gate trusts."""
+    passed_on: tuple[str, ...] = ()
+    """Environment variables that somebody gives it."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """What `confine.py` told of a start."""
+
+    held: tuple[str, ...] = ()
+    """The layers that hold."""
+    keeper: int = 0
+    """The first of the process ids of its own, that of no process of the project."""
+    program: int = 0
+    """The program itself, where it is another process than the one that was started."""
+
+
+@dataclass(frozen=True)
 class Confinement:
     """One start of a program through `confine.py`."""
 
-    answer: int
-    """Where it tells what holds."""
-    tell: int
     prefix: tuple[str, ...]
     """What goes in front of the command."""
+    pass_fds: tuple[int, ...]
+    _answer: int
+    _alive: int
 
-    def held(self) -> tuple[str, ...]:
-        """The layers that hold; to be asked once, after the start.
+    def started(self) -> Started:
+        """What was told; to be asked once, after the start.
 
         Raises OSError where the command could not be started, IsolationError where a layer that is needed is missing.
         """
-        os.close(self.tell)
-        with os.fdopen(self.answer, "rb") as file:
-            told = [json.loads(line) for line in file.read().splitlines()]
-        for each in told:
-            if missing := each.get("missing"):
-                raise IsolationError(0, f"isolation is required, and the kernel does not grant: {', '.join(missing)}")
-            if number := each.get("errno"):
-                raise OSError(number, os.strerror(number))
-        return tuple(told[0]["held"]) if told else ()
+        for each in self.pass_fds:
+            os.close(each)
+        with os.fdopen(self._answer, "rb") as file:
+            lines = [json.loads(line) for line in file.read().splitlines()]
+        told: dict[str, Any] = {name: value for line in lines for name, value in line.items()}
+        if missing := told.get("missing"):
+            raise IsolationError(0, f"isolation is required, and the kernel does not grant: {', '.join(missing)}")
+        if number := told.get("errno"):
+            raise OSError(number, os.strerror(number))
+        return Started(tuple(told.get("held", ())), told.get("keeper", 0), told.get("program", 0))
+
+    def over(self) -> None:
+        """Let go of it: what lives of its processes ends."""
+        os.close(self._alive)
 
 
 def isolation_of(setting: str) -> Isolation:
@@ -92,56 +143,107 @@ def has_accelerator() -> bool:
 
 def confinement(
     wanted: Isolation,
-    project: Sequence[Path],
+    reach: Reach,
     store: Path,
     *,
-    data: Sequence[Path] = (),
+    granted: Sequence[str] = tuple(LAYERS),
+    limits: Mapping[int, int] | None = None,
     needed: Sequence[str] = (),
-    apart: bool = True,
 ) -> Confinement:
-    """What starts a program that changes the folders of the project, and elsewhere private copies, kept in `store`.
+    """What starts a program that changes the folders of its reach, and elsewhere private copies, kept in `store`.
 
-    `data` are folders of which it is to have copies, whatever is around them. With `required` it has no network, and
-    shares no download cache. Without the layers that are `needed` it does not start; without `apart` it has no private
-    copies, and nothing is hidden.
+    With `required` it has no network, an empty temporary folder, and shares no download cache. Layers that are not
+    `granted` are not tried. Without the layers that are `needed` it does not start.
     """
-    answer, tell = os.pipe()
-    home, agent = Path.home(), os.environ.get("SSH_AUTH_SOCK")
-    is_required, downloads = wanted is Isolation.REQUIRED, [str(home / name) for name in DOWNLOADS]
+    (answer, tell), (wait, alive) = os.pipe(), os.pipe()
+    home, temporary = Path.home(), tempfile.gettempdir()
+    is_required = wanted is Isolation.REQUIRED
+    downloads = [] if is_required else [home / name for name in DOWNLOADS]
+    whole = (Path(sys.prefix), Path(sys.base_prefix), *reach.guarded)
+    beside = [place for place in whole if not reach.root.is_relative_to(place)]
+    hide = hidden(_homes(), os.environ, reach.root, passed_on=reach.passed_on)
     orders = {
         "tell": tell,
+        "alive": wait,
         "parent": os.getpid(),
         "needed": list(needed),
-        "offline": is_required,
-        "apart": apart,
-        "cover": [str(path) for path in (home, *data) if path.is_dir()],
+        "required": is_required,
+        "apart": "secrets" in granted,
+        "ids": "ids" in granted,
+        "limits": limits or {},
+        "own": [temporary, "/tmp", "/var/tmp"] if is_required else [],  # noqa: S108 — replaced by empty ones
+        "cover": _text(home, *([] if is_required else [temporary]), *reach.copied),
         "store": str(store),
-        "share": [*(str(path) for path in project), *([] if is_required else downloads)],
-        "write": [tempfile.gettempdir(), *(str(path) for name in DEVICES for path in Path("/dev").glob(name))],
-        "hide": [*(str(home / name) for name in SECRETS), *SOCKETS, *([agent] if agent else [])],
+        "share": _text(reach.root, *reach.written, *reach.answers, *downloads),
+        "answers": _text(*reach.answers),
+        "guard": _text(*outermost((*trusted_places(reach.root), *beside))),
+        "show": _text(*outermost((*trusted_places(reach.root), *reach.shown))),
+        "hide": [*hide, *BROKERS, *(_text(*_in_tree(reach.root)) if is_required else [])],
+        "replace": without_credentials(git_folders(reach.root)),
     }
-    return Confinement(answer, tell, (sys.executable, "-I", "-S", str(CONFINE), json.dumps(orders)))
+    store.mkdir(parents=True, exist_ok=True)
+    file = store / "orders.json"
+    file.write_text(json.dumps(orders), encoding="utf-8")
+    return Confinement((sys.executable, "-I", "-S", str(CONFINE), str(file)), (tell, wait), answer, alive)
+
+
+def _text(*places: Path | str) -> list[str]:
+    return [str(place) for place in places]
+
+
+def _in_tree(root: Path) -> list[Path]:
+    return [root / name for name in ENVIRONMENT_FILES]
+
+
+def _homes() -> list[Path]:
+    """The home folder; root reads in those of others, too."""
+    people = [each for each in pwd.getpwall() if each.pw_uid == 0 or each.pw_uid >= _FIRST_PERSON]
+    others = [Path(each.pw_dir) for each in people] if os.geteuid() == 0 else []
+    return list(dict.fromkeys([Path.home(), *(place for place in others if place.parts[1:] and place.is_dir())]))
 
 
 @functools.cache
-def granted(wanted: Isolation, project: Path, data: tuple[Path, ...] = ()) -> tuple[str, ...]:
-    """The layers that this machine grants to a project with its data, tried on a process that does nothing."""
+def granted(wanted: Isolation, reach: Reach) -> tuple[str, ...]:
+    """The layers that this machine grants to a project, tried on a process that does nothing."""
     if sys.platform != "linux" or wanted is Isolation.OFF:
         return ()
     with temporary_folder() as store:
-        start = confinement(wanted, [project], Path(store), data=data)
+        start = confinement(wanted, reach, Path(store, "private"))
         command = [*start.prefix, sys.executable, "-I", "-S", "-c", ""]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=[start.tell]):
-            return start.held()
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=start.pass_fds):
+            try:
+                told = start.started()
+            finally:
+                start.over()
+        bury(told.keeper)
+        return told.held
+
+
+def bury(keeper: int) -> None:
+    """Wait for the end of the first of some process ids, which all others end before: it falls to the gate."""
+    if keeper:
+        with contextlib.suppress(OSError):  # where it does not fall to the gate, somebody else waits
+            os.waitpid(keeper, 0)
 
 
 def in_words(wanted: Isolation, held: Sequence[str]) -> str:
-    """What holds, what is not asked for, and what is missing, as one sentence for a report."""
+    """What holds, what is open, and what is missing, as one sentence for a report.
+
+    What a way through something that is open undoes is not said to hold.
+    """
     if wanted is Isolation.OFF:
         return "none: what it does to an accelerator is not measured (`--isolation auto` asks for it)"
     asked = [name for name in LAYERS if name != "network" or wanted is Isolation.REQUIRED]
     missing = [name for name in asked if name not in held]
-    told = [LAYERS[name] for name in asked if name in held]
-    text = ", ".join(told) or "nothing"
-    text += "" if wanted is Isolation.REQUIRED else "; network open (policy)"
-    return text + (f"; not granted by this machine: {', '.join(missing)}" if missing else "")
+    ways = [LAYERS[name][1] for name in UNDOING if name in missing]
+    holding = [name for name in asked if name in held]
+    told = [LAYERS[name][0] for name in holding if not ways]
+    text = ", ".join(told) or "nothing for certain"
+    text += "; open: the project's own folder"
+    text += "" if wanted is Isolation.REQUIRED else ", download caches, network (policy)"
+    text += "".join(f", {LAYERS[name][1]}" for name in missing)
+    if missing:
+        text += f"; not granted by this machine: {', '.join(missing)}"
+    if ways and holding:
+        text += f"; granted, but undone by a way through {' or '.join(ways)}: {', '.join(holding)}"
+    return text

@@ -58,7 +58,21 @@ class Family:
 
     child: int
     mark: str
+    program: int = 0
+    """The program itself, where the child only started it (`confined.py`)."""
+    keeper: int = 0
+    """The first of its process ids, where they are its own; no process of the project."""
     _born: list[int] = field(default_factory=list)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Ids of the groups that it began with, the program's last: whoever starts one is the leader of its group."""
+        return (self.child, self.program) if self.program else (self.child,)
+
+    @property
+    def size(self) -> int:
+        """How many they are, with the program."""
+        return len([process for process in self.members() if process.pid != self.program]) + 1
 
     def members(self) -> list[Process]:
         """All of them that are alive, but for the child itself. Dead ones that fell to the gate are buried."""
@@ -76,7 +90,7 @@ class Family:
             if process.dead and process.parent == os.getpid():
                 with contextlib.suppress(OSError):
                     os.waitpid(process.pid, os.WNOHANG)
-        return [process for process in mine if not process.dead]
+        return [process for process in mine if not process.dead and process.pid != self.keeper]
 
     def stragglers(self) -> list[Process]:
         """Those that are still there after a moment in which they could have ended by themselves."""

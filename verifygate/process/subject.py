@@ -19,16 +19,27 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
 from verifygate.base.clean_start import projects_path
 from verifygate.base.lifeline import temporary_folder, watched
-from verifygate.base.regular_files import open_regular
+from verifygate.base.regular_files import MIB, open_regular, read_regular
 from verifygate.process import orphans
-from verifygate.process.isolation import LAYERS, Confinement, Isolation, confinement, granted
+from verifygate.process.isolation import (
+    LAYERS,
+    MOST_BYTES,
+    Confinement,
+    Isolation,
+    Reach,
+    Started,
+    bury,
+    confinement,
+    granted,
+)
 from verifygate.process.orphans import Family
+from verifygate.process.trusted import State, state_of
 
 PASSED_ON = frozenset(
     "PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TZ TMPDIR TEMP TMP CI SYSTEMROOT VIRTUAL_ENV LD_LIBRARY_PATH "  # noqa: SIM905
@@ -122,6 +133,10 @@ class Subject:
     """Further environment variables that its processes inherit."""
     isolation: str = Isolation.OFF
     """How far its processes are kept away from the machine: a value of `Isolation`."""
+    guarded: tuple[Path, ...] = ()
+    """What confined processes must not change, beside what the gate trusts: the folder of reports."""
+    copy_of: Path | None = None
+    """The project, where the root is a copy of it that links to its files."""
 
     def run(
         self,
@@ -136,6 +151,7 @@ class Subject:
         tell: Callable[[str], object] | None = None,
         safe_path: bool = False,
         given: bytes = b"",
+        answers: Sequence[Path] = (),
     ) -> Completed:
         """Run the interpreter with `argv` in the root (or `cwd`) for at most `seconds`.
 
@@ -144,6 +160,7 @@ class Subject:
         early, as the time limit would. `tell` gets each line that it writes, on either stream, while it runs. With
         `safe_path` nothing of the project is on the module path while the interpreter starts: `instrument/start.py`
         puts it there, after its own modules are loaded. `given` is what the process reads from its standard input.
+        `answers` are folders where the gate finds or hears its answers: a confined process writes there for good.
         Raises OSError where the interpreter cannot be started, or where isolation is required and does not hold.
         """
         command = (str(self.interpreter), *OPTIONS, *argv)
@@ -166,7 +183,8 @@ class Subject:
             own.mkdir()
             environment |= {"TMPDIR": str(own)} | dict(env or {})
             outputs = Path(folder, "stdout"), Path(folder, "stderr")
-            confined = self._confined(cwd or self.root, Path(folder, "private"))
+            reach = self.reach(cwd, [own, *answers], python_path)
+            confined = self._confined(reach, Path(folder, "private"), limits)
             with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
                 child = subprocess.Popen(
                     (*confined.prefix, *command) if confined else command,
@@ -176,18 +194,23 @@ class Subject:
                     stdout=out,
                     stderr=err,
                     start_new_session=True,
-                    pass_fds=[confined.tell] if confined else (),
+                    pass_fds=confined.pass_fds if confined else (),
                 )
-                family, end = Family(child.pid, mark), _End.LATE
+                family, end, started_as = Family(child.pid, mark), _End.LATE, Started()
                 readers = tuple(_Reader(path, tell) for path in outputs) if tell is not None else ()
                 left: tuple[str, ...] = ()
                 with orphans.known(child.pid):
                     try:
-                        isolated = confined.held() if confined else ()
-                        _limit(child, limits)
+                        if confined:
+                            started_as = confined.started()
+                            family = replace(family, program=started_as.program, keeper=started_as.keeper)
+                        else:
+                            _limit(child, limits)
                         end = _watch(child, started + seconds, outputs, stop, family, limits.processes, readers)
                         left = _left_behind(family, end)
                     finally:
+                        if confined:
+                            confined.over()
                         exit_code = _kill(child, family)
                         for each in readers:
                             each.read(final=True)
@@ -202,30 +225,50 @@ class Subject:
                 limit_seconds=seconds,
                 flooded=end is _End.FLOODED,
                 crowded=(limits.processes or 0) if end is _End.CROWDED else 0,
-                isolated=isolated,
+                isolated=started_as.held,
                 left_behind=left,
             )
 
-    def _confined(self, cwd: Path, store: Path) -> Confinement | None:
+    def copied(self, root: Path) -> Subject:
+        """The project as a copy of it in another folder, which may link to the project's files."""
+        return replace(self, root=root, copy_of=self.copy_of or self.root)
+
+    def reach(self, cwd: Path | None = None, answers: Sequence[Path] = (), python_path: Sequence[Path] = ()) -> Reach:
+        """The places that a confined process of the project gets to."""
+        named = (Path(os.environ.get(name, "")) for name in self.passed_on)
+        environments = (each.parent.parent for each in (self.interpreter, self.interpreter.resolve()))
+        return Reach(
+            self.root,
+            written=(cwd,) if cwd and cwd != self.root else (),
+            answers=tuple(answers),
+            copied=tuple(path for path in named if path.is_absolute() and path.is_dir()),
+            shown=(*environments, *python_path, *([self.copy_of] if self.copy_of else [])),
+            guarded=self.guarded,
+            passed_on=self.passed_on,
+        )
+
+    def layers(self, wanted: Isolation | None = None) -> tuple[str, ...]:
+        """The layers of isolation that this machine grants to its processes."""
+        return granted(wanted or Isolation(self.isolation), self.reach())
+
+    def trusted_state(self) -> State:
+        """How what the gate trusts is now, as far as nothing keeps the project's processes from it."""
+        return state_of(self.root, whole="gate" not in self.layers())
+
+    def _confined(self, reach: Reach, store: Path, limits: Limits) -> Confinement | None:
         """What its processes are started through, if anything."""
         if self.isolation == Isolation.OFF or sys.platform != "linux":
             return None
-        wanted, project = Isolation(self.isolation), [self.root, cwd]
+        wanted = Isolation(self.isolation)
         if wanted is Isolation.REQUIRED:
-            return confinement(wanted, project, store, data=self.data, needed=tuple(LAYERS))
-        apart = "secrets" in granted(wanted, self.root, self.data)
-        return confinement(wanted, project, store, data=self.data, apart=apart)
+            most = _by_number(replace(limits, file=limits.file or MOST_BYTES))
+            return confinement(wanted, reach, store, limits=most, needed=tuple(LAYERS))
+        return confinement(wanted, reach, store, limits=_by_number(limits), granted=self.layers())
 
     def _path(self) -> str:
         """Where its processes look for programs: first in its environment, as where that is active."""
         programs, path = self.interpreter.parent, projects_path()
         return f"{programs}{os.pathsep}{path}" if (programs.parent / "pyvenv.cfg").is_file() else path
-
-    @property
-    def data(self) -> tuple[Path, ...]:
-        """The folders that variables name which it inherits."""
-        named = (Path(os.environ.get(name, "")) for name in self.passed_on)
-        return tuple(path for path in named if path.is_absolute() and path.is_dir())
 
 
 def discover_interpreter(root: Path) -> Path:
@@ -250,7 +293,7 @@ def _has_pytest(interpreter: Path) -> bool:
     environment = interpreter.parent.parent
     places = [environment]
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        said = (environment / "pyvenv.cfg").read_text(encoding="utf-8")
+        said = read_regular(environment / "pyvenv.cfg", MIB).decode()
         told = dict(re.findall(r"^([\w-]+)\s*=\s*(.*?)\s*$", said, re.MULTILINE))
         if told.get("include-system-site-packages", "").lower() == "true" and told.get("home"):
             places += [Path(told["home"]).parent, Path(told["home"]).parent / "local"]
@@ -288,9 +331,9 @@ def _watch(
             end = _End.FLOODED
         elif most is not None and time.monotonic() >= count_at:
             count_at = time.monotonic() + COUNT_SECONDS
-            end = _End.CROWDED if len(family.members()) + 1 > most else None
+            end = _End.CROWDED if family.size > most else None
         if end is not None:
-            _signal_group(child, signal.SIGTERM)
+            _signal_group(family.groups[-1], signal.SIGTERM)
             patience = time.monotonic() + GRACE_SECONDS
             while not _ended(child) and time.monotonic() < patience:
                 time.sleep(POLL_SECONDS)
@@ -326,24 +369,26 @@ def _limit(child: subprocess.Popen[bytes], limits: Limits) -> None:
         return
     import resource
 
-    wanted = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_AS: limits.memory,
-        resource.RLIMIT_FSIZE: limits.file,
-    }
-    for kind, most in wanted.items():
-        if most is not None:
-            try:
-                resource.prlimit(child.pid, kind, (most, most))
-            except (OSError, ValueError):  # it ended already, or a stricter limit stands
-                continue
+    for kind, most in _by_number(limits).items():
+        try:
+            resource.prlimit(child.pid, kind, (most, most))
+        except (OSError, ValueError):  # it ended already, or a stricter limit stands
+            continue
+
+
+def _by_number(limits: Limits) -> dict[int, int]:
+    """Those that the kernel knows, by its numbers."""
+    import resource
+
+    wanted = {resource.RLIMIT_CORE: 0, resource.RLIMIT_AS: limits.memory, resource.RLIMIT_FSIZE: limits.file}
+    return {kind: most for kind, most in wanted.items() if most is not None}
 
 
 def _left_behind(family: Family, end: _End) -> tuple[str, ...]:
     """Command lines of what outlives the child. Where the gate itself stopped the group, only what had left that."""
     if end is _End.OWN:
         return tuple(sorted(process.name for process in family.stragglers()))
-    outside = [process for process in family.members() if process.group != family.child]
+    outside = [process for process in family.members() if process.group not in family.groups]
     return tuple(sorted(process.name for process in outside))
 
 
@@ -355,14 +400,18 @@ def _ended(child: subprocess.Popen[bytes]) -> bool:
 
 def _kill(child: subprocess.Popen[bytes], family: Family) -> int:
     """End whatever is left of the child's group and family, and only then reap the child. Returns its exit code."""
-    _signal_group(child, signal.SIGKILL)
+    for group in family.groups:
+        _signal_group(group, signal.SIGKILL)
+    if family.keeper:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # only then it falls to the gate
+        bury(family.keeper)
     family.end()
     return child.wait()
 
 
-def _signal_group(child: subprocess.Popen[bytes], number: int) -> None:
+def _signal_group(group: int, number: int) -> None:
     try:
-        os.killpg(child.pid, number)  # start_new_session made the child the leader: its pid is the group's
+        os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
         pass
 

@@ -7,6 +7,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from verifygate.base.regular_files import open_regular, read_regular
+
 LARGEST = 16 * 1024 * 1024
 """Bytes of a file of git's own that are read; a larger one counts as missing."""
 
@@ -54,23 +56,17 @@ def is_regular(path: Path) -> bool:
 def opened_file(path: Path) -> BinaryIO | None:
     """A regular file, links followed, open to be read; None where there is none. Waits for nobody who writes."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return open_regular(path)
     except OSError:
         return None
-    if stat.S_ISREG(os.fstat(handle).st_mode):
-        return open(handle, "rb")  # noqa: PTH123 - by its descriptor
-    os.close(handle)
-    return None
 
 
 def text_of(path: Path) -> bytes | None:
     """The bytes of a regular file; None where there is none, or it is too large."""
-    file = opened_file(path)
-    if file is None:
+    try:
+        return read_regular(path, LARGEST)
+    except OSError:
         return None
-    with file:
-        data = file.read(LARGEST + 1)
-        return data if len(data) <= LARGEST else None
 
 
 def common_of(own: Path) -> Path:

@@ -167,7 +167,12 @@ def _run_forked(subject: Subject, jobs: Sequence[Job], folder: Path, parallel: i
     orders = folder / "orders.json"
     orders.write_text(json.dumps({"parallel": parallel, "preload": preload, "jobs": asked}), encoding="utf-8")
     limit = START_SECONDS + sum(job.seconds for job in jobs) / parallel
-    subject.run([str(start), "oracle.fork_server", str(orders)], seconds=limit, safe_path=True)
+    subject.run(
+        [str(start), "oracle.fork_server", str(orders)],
+        seconds=limit,
+        safe_path=True,
+        answers=[folder, *dict.fromkeys(job.root for job in jobs)],
+    )
     return [Seen(read_told(path), path.parent, job.root) for path, job in zip(written, jobs, strict=True)]
 
 
