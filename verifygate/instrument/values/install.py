@@ -233,8 +233,7 @@ def _names(recording: Recording) -> dict[int, str]:
     for module in sorted(recording.names.modules, key=lambda each: sum(1 for _ in torch.nn.Module.modules(each))):
         for path, part in torch.nn.Module.named_modules(module):
             for name, each in (*part._parameters.items(), *part._buffers.items()):
-                if each is not None:
-                    found[id(each)] = f"{path}.{name}".lstrip(".")
+                found[id(each)] = f"{path}.{name}".lstrip(".")
     return found
 
 
