@@ -172,7 +172,7 @@ class _Window(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return found
 
     def _see(self, func: Any, inputs: list[Any], result: Any) -> None:
-        node = torch._C._current_autograd_node()
+        node: Any = torch._C._current_autograd_node()
         place, module = self._values.place(), self._values.modules.here
         if node is None:
             self._forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, (place, module))
