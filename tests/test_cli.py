@@ -70,8 +70,8 @@ def test_check_without_findings_ends_0(project: Path, capsys: pytest.CaptureFixt
     """Nothing found: exit code 0, the count on stdout, nothing on stderr."""
     assert main(["check"]) == 0
     printed = capsys.readouterr()
-    assert printed.out.endswith("\n\nNo findings in 1 file.\n")
-    assert "driver          nobody: torch trains in the dtype of the weights (train.py:7)" in printed.out
+    assert printed.out.endswith("\n\nNo findings in 1 file; 1 place not followed.\n")
+    assert "train.py:7: this line uses AMP, and what switches it on is not followed" in printed.out
     assert printed.err == ""
 
 
@@ -260,14 +260,15 @@ def test_check_ends_in_what_was_fixable_and_suppressed(project: Path, capsys: py
     last = capsys.readouterr().out.splitlines()[-1]
     only_here = "exit code 1, though none would block `run`: `--fail-on high,certain` lets them pass"
     fixable = "see `verifygate fix --diff` for what can be fixed"
-    assert last == f"1 finding (1 low) in 3 files; {fixable}; 1 suppressed; {only_here}"
+    gap = "1 place not followed"
+    assert last == f"1 finding (1 low) in 3 files; {gap}; {fixable}; 1 suppressed; {only_here}"
     (project / "old.py").write_text(f"{old}\nother = torch.cuda.amp.GradScaler('cuda')\n", encoding="utf-8")
     assert main(["check", "--format", "github", "--select", "AMP501"]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == f"1 finding (1 low) in 3 files; 1 suppressed; {only_here}"
+    assert capsys.readouterr().out.splitlines()[-1] == f"1 finding (1 low) in 3 files; {gap}; 1 suppressed; {only_here}"
     (project / "verifygate.toml").write_text('[static]\ntorch_version = "2.1"\n', encoding="utf-8")
     (project / "old.py").unlink()
     assert main(["check"]) == 0
-    told = "No findings in 2 files; AMP501 not applied: the project supports torch 2.1.\n"
+    told = "No findings in 2 files; 1 place not followed; AMP501 not applied: the project supports torch 2.1.\n"
     assert capsys.readouterr().out.endswith(told)
 
 

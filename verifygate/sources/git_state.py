@@ -29,10 +29,13 @@ _SHARED = frozenset(
 def git_folders(root: Path) -> tuple[Path, ...]:
     """Every `.git` of a project, file or folder, and the folders that it leads to; of submodules too, outer ones first.
 
-    A process that may not change them changes nothing of what git does here or says.
+    A process that may not change them changes nothing of what git does here or says. What is no repository yet counts
+    as well: a file more, and it is one.
     """
     found = [(each.top / ".git", each.own, each.common) for each in _repositories(root) if each.top]
-    return tuple(dict.fromkeys(path for paths in found for path in paths))
+    real = Path(os.path.realpath(root))
+    near = next((top / ".git" for top in (real, *real.parents) if (top / ".git").exists()), None)
+    return tuple(dict.fromkeys([*filter(None, [near]), *(path for paths in found for path in paths)]))
 
 
 def git_state(root: Path) -> dict[str, str]:

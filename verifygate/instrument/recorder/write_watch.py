@@ -29,7 +29,7 @@ CHANGING = (
 )
 MEASURED = 1 << 22
 """Elements of a gradient that is measured, at most."""
-STATEMENTS, WINDOWS = 50, 40
+STATEMENTS, WINDOWS = 200, 40
 """How many statements are told of, and in how many windows each."""
 SHOWN = 6
 """Tensors of a statement of which the sizes are told."""

@@ -90,10 +90,10 @@ def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis, *, amon
 
 
 def _spoken_of(program: Files, scanned: ByteFacts) -> Fact | None:
-    """That a program speaks of AMP, which no rule of the contract follows to a driver; None where it does not."""
+    """That a program uses AMP, which no rule of the contract follows to a driver; None where it does not."""
     found = ((path, words.may_drive) for path in program if (words := scanned.words.get(path)) is not None)
     path, line = next((each for each in sorted(found) if each[1]), ("", 0))
-    gap = "this line speaks of AMP, and what it switches on is not followed"
+    gap = "this line uses AMP, and what switches it on is not followed"
     return Fact(aspect=Aspect.DRIVER, path=path, line=line, gap=gap) if line else None
 
 

@@ -72,7 +72,7 @@ class FileWords:
     may_scale: bool = False
     """Whether it speaks of a scaler, or calls a `scale`."""
     may_drive: int = 0
-    """The first line that speaks of AMP."""
+    """The first line that uses AMP, by its words."""
     uses_scaler: bool = False
     """Whether it calls a `scale`, or hands a scaler over."""
     sets_autocast: bool = False
