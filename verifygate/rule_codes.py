@@ -1,4 +1,4 @@
-"""Codes of the rules that are none of AMP and that a stage beside the static one names; AMP's are `Violation`s.
+"""Codes of rules that other modules name and that are no `Violation`: those of other families, and a few of AMP.
 
 A fix and an answer of the profiler are for one rule, and neither may import the rule itself.
 """
@@ -21,6 +21,14 @@ class Hazard(StrEnum):
     LOADER_OPTIONS_INVALID = "PERF109"
     GRAPH_RETAINED = "PERF110"
     SCALE_READ_EACH_STEP = "PERF111"
+
+
+class PrecisionConflict(StrEnum):
+    """Rules about two places that set the precision, of which one may say more than another."""
+
+    DELEGATED_PRECISION = "AMP503"
+    CONTRADICTING_PRECISION = "AMP612"
+    ARGUMENTS_CONTRADICT_DEEPSPEED = "AMP902"
 
 
 class SuppressionProblem(StrEnum):

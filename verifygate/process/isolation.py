@@ -219,11 +219,14 @@ def granted(wanted: Isolation, reach: Reach) -> tuple[str, ...]:
         return told.held
 
 
-def bury(keeper: int) -> None:
-    """Wait for the end of the first of some process ids, which all others end before: it falls to the gate."""
-    if keeper:
+def bury(keeper: int, program: int = 0) -> None:
+    """Wait for the end of the first of some process ids, which all others end before: it falls to the gate.
+
+    So does the program whose starter was killed. The first one cannot go before somebody has waited for that.
+    """
+    for process in filter(None, (program, keeper)):
         with contextlib.suppress(OSError):  # where it does not fall to the gate, somebody else waits
-            os.waitpid(keeper, 0)
+            os.waitpid(process, 0)
 
 
 def in_words(wanted: Isolation, held: Sequence[str]) -> str:

@@ -404,7 +404,7 @@ def _kill(child: subprocess.Popen[bytes], family: Family) -> int:
         _signal_group(group, signal.SIGKILL)
     if family.keeper:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # only then it falls to the gate
-        bury(family.keeper)
+        bury(family.keeper, family.program)
     family.end()
     return child.wait()
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from verifygate.base.records import replace
 from verifygate.model import Certainty, Detail, Finding
 from verifygate.protocol import Violation
+from verifygate.rule_codes import PrecisionConflict
 from verifygate.sources.tree import Sources
 
 _CauseOf = Callable[[Finding], Hashable]
@@ -23,7 +24,9 @@ _GIVES_WAY: Mapping[str, str] = {
 _SAID_BY: Mapping[str, frozenset[str]] = {
     Violation.SCALED_GRADIENT_READ: frozenset({Violation.CLIP_BEFORE_UNSCALE}),
     Violation.UNSCALE_TWICE: frozenset({Violation.STEP_WRONG_OBJECT}),
-    "AMP503": frozenset({"AMP612", "AMP902"}),
+    PrecisionConflict.DELEGATED_PRECISION: frozenset(
+        {PrecisionConflict.CONTRADICTING_PRECISION, PrecisionConflict.ARGUMENTS_CONTRADICT_DEEPSPEED}
+    ),
 }
 """Rule -> those that say more of the same cause, where they are told of the same line."""
 
