@@ -21,6 +21,8 @@ from verifygate.static.engine import analyse
 CASES = Path(__file__).parent / "cases"
 EXPECT = re.compile(rb"#.*\bexpect: ([A-Z]+\d+)")
 Names = set[str]
+TORCHS_OWN = {"grad_scaler", "_step_supports_amp_scaling"}
+"""Names that torch asks an optimizer for: with others it is another program."""
 
 
 def variables(tree: ast.Module) -> Names:
@@ -34,7 +36,8 @@ def variables(tree: ast.Module) -> Names:
         for each in ast.walk(statement)
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
     }
-    return stored - fields - parameters(tree) - {each for node in ast.walk(tree) for each in _bound_elsewhere(node)}
+    taken = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return stored - fields - taken - {each for node in ast.walk(tree) for each in _bound_elsewhere(node)}
 
 
 def _bound_elsewhere(node: ast.AST) -> Iterator[str]:
@@ -50,11 +53,14 @@ def _bound_elsewhere(node: ast.AST) -> Iterator[str]:
 def parameters(tree: ast.Module) -> Names:
     """The parameters of functions, but for `self` and those that a call may mean by keyword."""
     taken = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self", "cls"}
-    return taken - {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg}
+    return taken - TORCHS_OWN - {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg}
 
 
 def attributes(tree: ast.Module) -> Names:
-    """The attributes that are set on `self`, and never read of anything else: a framework's own keep their names."""
+    """The attributes that are set on `self`, and never read of anything else: a framework's own keep their names.
+
+    So do those that a text names: `hasattr(self, "scaler")` asks for that one.
+    """
     own, others, defined = Names(), Names(), Names()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
@@ -65,7 +71,9 @@ def attributes(tree: ast.Module) -> Names:
                 others.add(node.attr)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             defined.add(node.name)
-    return own - others - defined
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            defined.add(node.value)
+    return own - others - defined - TORCHS_OWN
 
 
 LEVELS: dict[str, tuple[Callable[[ast.Module], Names], ...]] = {

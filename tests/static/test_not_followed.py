@@ -52,10 +52,9 @@ def test_what_is_handed_out_of_sight(text: str, what: str):
 
 
 def test_a_context_that_cannot_be_told():
-    ((rule, reason),) = gaps(loop(around="with precision.context():", given="precision"))
+    reason = "whether `precision.context()` is an autocast region cannot be told: this loss is scaled behind it"
 
-    assert not rule
-    assert reason == "whether `precision.context()` is an autocast region cannot be told: this loss is scaled behind it"
+    assert ("", reason) in gaps(loop(around="with precision.context():", given="precision"))
 
 
 @pytest.mark.parametrize(
@@ -164,3 +163,122 @@ def test_a_derivative_divided_by_what_is_called_a_scale():
 
     assert rule == "AMP205"
     assert reason.startswith("whether `settings.scale` is the loss scale")
+
+
+@pytest.mark.parametrize("penalty", ["penalty_scale", "settings.penalty_scale"])
+def test_a_derivative_weighted_by_what_is_called_a_scale_where_the_scale_is_shown(penalty: str):
+    text = """
+        import torch
+
+        def train(critic, optimizer, batches, settings, penalty_scale):
+            scaler = torch.amp.GradScaler("cuda")
+            for batch in batches:
+                optimizer.zero_grad()
+                with torch.autocast("cuda", dtype=torch.float16):
+                    (slope,) = torch.autograd.grad(critic(batch).sum(), batch, create_graph=True)
+                    loss = (slope.norm() - 1) ** 2 * PENALTY
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+                print(scaler.get_scale())
+        """
+    ((rule, reason),) = gaps(textwrap.dedent(text).replace("PENALTY", penalty))
+
+    assert rule == "AMP205"
+    assert reason.startswith(f"whether `{penalty}` is the loss scale")
+
+
+@pytest.mark.parametrize(
+    ("after", "found"),
+    [
+        ("release_gradients()", [("AMP212", "only its name says that `release_gradients()` zeroes the gradients")]),
+        ("on_end()", []),  # likely: it may zero them
+    ],
+)
+def test_what_is_only_called_as_if_it_zeroed_the_gradients(after: str, found: list[tuple[str, str]]):
+    text = f"""
+        import torch
+
+        def train(model, batches, {after.removesuffix("()")}):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            scaler = torch.amp.GradScaler("cuda")
+            for batch in batches:
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = model(batch).mean()
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+                {after}
+        """
+    assert gaps(textwrap.dedent(text)) == found
+
+
+@pytest.mark.parametrize(("name", "found"), [("weighted", True), ("value", False)])
+def test_a_loss_that_is_only_called_a_share(name: str, found: bool):
+    text = f"""
+        import torch
+
+        def train(model, optimizer, batches, window):
+            scaler = torch.amp.GradScaler("cuda")
+            for number, (inputs, targets) in enumerate(batches):
+                with torch.autocast("cuda", dtype=torch.float16):
+                    {name} = torch.nn.functional.mse_loss(model(inputs), targets)
+                scaler.scale({name}).backward()
+                if (number + 1) % window == 0:
+                    scaler.step(optimizer)
+                    scaler.update()
+                    optimizer.zero_grad()
+        """
+    said = [("AMP216", f"whether `{name}` is a share of the losses of a window")]
+    assert gaps(textwrap.dedent(text)) == said * found
+
+
+def test_a_key_that_another_file_may_put_in():
+    train = """
+        import torch
+        import shell
+
+        class Plan:
+            def __init__(self):
+                self.env = {"train_loader": [], "scaler": torch.amp.GradScaler("cuda")}
+
+        def train():
+            plan = Plan()
+            return len(plan.env["train_data"])
+        """
+    shell = "def export(process, name):\n    process.env[name] = '1'\n"
+    said = [("KEY101", "whether 'train_data' is put in by another file, which fills an attribute of that name")]
+
+    assert gaps(textwrap.dedent(train), shell=shell) == said
+    assert gaps(textwrap.dedent(train).replace("import shell\n", ""), shell=shell) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "rule", "reason"),
+    [
+        (
+            "",
+            "(p for p in net.parameters() if p.requires_grad)",
+            "",
+            "whether the parameters of `net` that are taken here",
+        ),
+        ("net.frozen.requires_grad_(False)", "net.parameters()", "AMP701", "which parameters of `net` are trained"),
+    ],
+)
+def test_half_weights_of_which_only_some_are_trained(before: str, given: str, rule: str, reason: str):
+    text = f"""
+        import torch
+
+        def train(net, batches):
+            net = net.to(torch.bfloat16)
+            {before}
+            adam = torch.optim.AdamW({given}, lr=3e-5)
+            for batch in batches:
+                net(batch).float().mean().backward()
+                adam.step()
+                adam.zero_grad()
+        """
+    ((of, said),) = gaps(textwrap.dedent(text))
+
+    assert of == rule
+    assert said.startswith(reason)

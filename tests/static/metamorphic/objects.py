@@ -107,6 +107,27 @@ def optimizers_by_values(loop: Loop) -> Program | None:
     return loop.having(setup=setup, body=each(loop.body, OverAll(names[0])))
 
 
+class OverAllAtOnce(cst.CSTTransformer):
+    """A statement about the one optimizer becomes a comprehension over the values of a dict."""
+
+    def __init__(self, optimizer: str) -> None:
+        self.optimizer = optimizer
+
+    def leave_Expr(self, original_node: cst.Expr, updated_node: cst.Expr) -> cst.Expr:
+        if self.optimizer not in Names(updated_node).read:
+            return updated_node
+        inside = code(updated_node.visit(Renamed({self.optimizer: "each"})))
+        return cst.Expr(cst.parse_expression(f"[{inside} for each in optimizers.values()]"))
+
+
+def optimizers_by_comprehension(loop: Loop) -> Program | None:
+    """The same in a comprehension whose result nobody takes: `[each.step() for each in optimizers.values()]`."""
+    if len(names := optimizers(loop)) != 1:
+        return None
+    setup = [*loop.setup, statement(f"optimizers = {{'all': {names[0]}}}\n")]
+    return loop.having(setup=setup, body=each(loop.body, OverAllAtOnce(names[0])))
+
+
 def models_in_dict(loop: Loop) -> Program:
     """The models are values of a dict."""
     models = [name for name in loop.parameters if name in ("model", "critic", "maker")]
@@ -428,6 +449,7 @@ OBJECTS: dict[str, Transformation] = {
         state_by_variable_key,
         state_unpacked_each_time,
         optimizers_by_values,
+        optimizers_by_comprehension,
         models_in_dict,
         bound_again_each_time,
         one_name_in_turn,

@@ -392,6 +392,33 @@ def body_in_helper_by_keywords(loop: Loop) -> Program:
     return loop.having(body=[use], before=[helper])
 
 
+def setup_out_of_sight(loop: Loop) -> Program:
+    """Optimizers and scaler are parameters that nobody in sight gives, without annotations."""
+    return program(train=[*loop.imports, given(loop)])
+
+
+def setup_out_of_sight_annotated(loop: Loop) -> Program:
+    """The same, annotated for what they are."""
+    made = given(loop)
+    parameters = [
+        each.with_changes(annotation=cst.Annotation(cst.parse_expression(TYPES[role])))
+        if (role := each.name.value.rpartition("_")[2]) in TYPES
+        else each
+        for each in made.params.params
+    ]
+    return program(train=[*loop.imports, made.with_changes(params=made.params.with_changes(params=parameters))])
+
+
+TYPES = {"optimizer": "torch.optim.Optimizer", "scaler": "GradScaler"}
+
+
+def given(loop: Loop) -> cst.FunctionDef:
+    """The function, with what the loop never assigns as parameters in the place of its set-up."""
+    fixed = unchanging(loop)
+    setup = [each for each in loop.setup if set(Names(each).assigned).isdisjoint(fixed)]
+    return loop.train(setup=setup, more=fixed)
+
+
 class CallReplaced(cst.CSTTransformer):
     def __init__(self, new: cst.BaseExpression) -> None:
         self.new = new
@@ -622,6 +649,8 @@ TRANSFORMATIONS: dict[str, Transformation] = {
         forward_in_helper,
         setup_in_factory,
         setup_by_caller,
+        setup_out_of_sight,
+        setup_out_of_sight_annotated,
         as_script,
         loop_in_closure,
         in_class,

@@ -105,22 +105,27 @@ def _may_be_scale(expr: ast.AST, function: Function, followed: int, analysis: An
     return False
 
 
-def called_a_scale(function: Function, analysis: Analysis) -> ast.expr | None:
-    """What goes by the name of a scale in a function that asks no scaler for one; None where one is asked."""
-    named = [each for each in function.own_nodes if isinstance(each, ast.Name | ast.Attribute)]
-    if any(map(asks_for_scale_by_name, named)):
+def called_a_scale(source: ast.Call, function: Function, analysis: Analysis) -> ast.expr | None:
+    """What a derivative is divided by that only its name makes a scale; None where it is one that a scaler gave."""
+    derived = _flow(source, function)
+    scales = [
+        other
+        for node in function.own_nodes
+        for one, other in _factors(node)
+        if _meets_scale(one, other, derived, function, analysis)
+    ]
+    if any(_holds(each, derived) or _asks_for_scale(each, function, CALLS_FOLLOWED) for each in scales):
         return None
-    made_here = {name for name, bound in function.scope.names.items() if all(each.expr is not None for each in bound)}
-    return next(
-        (
-            each
-            for each in named
-            if "scale" in last_name(each)
-            and not (isinstance(each, ast.Name) and each.id in made_here)
-            and not _is_a_number(each, function, analysis)
-        ),
-        None,
-    )
+    return next(iter(scales), None)
+
+
+def _asks_for_scale(expr: ast.expr, function: Function, followed: int) -> bool:
+    """Whether an expression asks a scaler for its scale, or a name in it is bound to what does."""
+    if any(map(asks_for_scale_by_name, walk(expr))):
+        return True
+    names = {node.id for node in walk(expr) if isinstance(node, ast.Name)} if followed else ()
+    bound = (each.expr for name in names for each in function.scope.names.get(name, ()) if each.expr is not None)
+    return any(_asks_for_scale(each, function, followed - 1) for each in bound)
 
 
 def _is_a_number(expr: ast.expr, function: Function, analysis: Analysis) -> bool:

@@ -107,17 +107,22 @@ def half_models(
 ) -> Iterator[tuple[ast.expr, ModuleDtype]]:
     """The models whose parameters an optimizer is given that may be of a half dtype, each with the way in which.
 
-    None where only some of a module's parameters are taken: those that are trained may be float32. Nor where it is
-    given copies in float32.
+    None where only some of a module's parameters are taken: those that are trained may be float32, and that is said.
+    Nor where it is given copies in float32.
     """
     given = _parameters_given(call)
-    if not given or takes_some(given[0], frame) or takes_copies(given[0], frame):
+    if not given or takes_copies(given[0], frame):
         return
     if _is_lifted(frame.function, analysis):
         return
     for model in models_in(given[0], frame, analysis.evaluator):
         way = way_at(call, dtype, model, frame, analysis)
-        if way is not None and not _is_lifted(way.cast.function, analysis):
+        if way is None or _is_lifted(way.cast.function, analysis):
+            continue
+        if takes_some(given[0], frame):
+            reason = f"whether the parameters of `{ast.unparse(model)}` that are taken here are {dtype} cannot be told"
+            analysis.gave_up(Location(frame.function, call), reason)
+        else:
             yield model, way
 
 
@@ -177,9 +182,24 @@ def _is_lifted(function: Function, analysis: Analysis) -> bool:
         and not call.args
         and isinstance(model_of(call.func.value), ast.Attribute)
         and last_name(model_of(call.func.value)) in ("data", "weight", "bias", "grad")
+        and not _is_only_shown(call, part, analysis)
         for part in parts
         for call in part.calls
     )
+
+
+def _is_only_shown(value: ast.expr, function: Function, analysis: Analysis) -> bool:
+    """Whether a value becomes text, or goes to a builtin whose result nobody takes: `print(weight.float().norm())`."""
+    around: ast.AST | None = value
+    while isinstance(around, ast.expr):
+        outer = analysis.enclosing.parent(around, function)
+        if isinstance(around, ast.JoinedStr):
+            return True
+        if isinstance(around, ast.Call) and isinstance(outer, ast.Expr):
+            frame = analysis.evaluator.root_frame(function)
+            return analysis.roles.known_name(around.func, frame).startswith("builtins.")
+        around = outer
+    return False
 
 
 def refused_steps(analysis: Analysis) -> Iterator[Refused]:
@@ -336,11 +356,12 @@ def is_unscaled_for(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bo
 
 
 def makes_float(function: Function, analysis: Analysis) -> bool:
-    """Whether a function makes some model float."""
-    casts = (node.func for node in function.calls if isinstance(node.func, ast.Attribute))
+    """Whether a function makes some model float: where its result is dropped, a cast of a tensor would do nothing."""
+    dropped = {each.value for each in function.of_kind(ast.Expr)}
     return any(
-        cast.attr == "float"
+        isinstance(cast := call.func, ast.Attribute)
+        and cast.attr == "float"
         and not isinstance(model_of(cast.value), ast.Call)  # `model(x).float()` casts what the model gives
-        and analysis.hot_loops.is_model(cast.value, function)
-        for cast in casts
+        and (call in dropped or analysis.hot_loops.is_model(cast.value, function))
+        for call in function.calls
     )

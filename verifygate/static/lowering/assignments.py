@@ -121,7 +121,7 @@ def pass_arguments(call: ast.Call, entered: Frame, here: Activation) -> None:
     """Assign to a parameter the scaled loss that it is called with, where it is not a mere alias of the argument."""
     for name, argument in entered.arguments.items():
         is_scaled = here.context.scaling.scaler_in(argument.expr, argument.frame) is not None
-        is_rebound = "loss" in name.lower() and len(entered.function.scope.names.get(name, ())) > 1
+        is_rebound = len(entered.function.scope.names.get(name, ())) > 1
         if is_scaled or is_rebound or returned_in(argument.expr, here):
             parameter = ast.copy_location(ast.Name(name, ast.Load()), argument.expr)
             assign_value(here.roles.path(parameter, entered), argument.expr, call, here)

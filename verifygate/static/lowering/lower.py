@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
+from typing import cast
 
 from verifygate.model import NotFollowed
 from verifygate.static.amp.frozen_parameters import freeze
@@ -20,7 +22,7 @@ from verifygate.static.lowering.control_transfers import (
     lower_try,
 )
 from verifygate.static.lowering.dispatch import lower_expression
-from verifygate.static.lowering.event_graph import Graph, Pass
+from verifygate.static.lowering.event_graph import Graph
 from verifygate.static.lowering.generators import lower_yield
 from verifygate.static.lowering.inlining import lower_function
 from verifygate.static.lowering.loops import lower_for, lower_while
@@ -50,19 +52,19 @@ def _lower_assert(node: ast.Assert, here: Activation) -> None:
 
 
 def _lower_comprehension(expr: _Comprehension, here: Activation) -> None:
-    """Lower a comprehension to a cycle, as a loop over what its first generator is over."""
-    builder = here.builder
-    lower_expression(expr.generators[0].iter, here)
-    with builder.collapsible():
-        head = builder.emit(Pass(), expr, here.frame)
-        with builder.loop():
-            for generator in expr.generators:
-                if generator is not expr.generators[0]:
-                    lower_expression(generator.iter, here)
-                assign(generator.target, None, expr, here)
-            for part in (expr.key, expr.value) if isinstance(expr, ast.DictComp) else (expr.elt,):
-                lower_expression(part, here)
-            builder.connect(builder.pending, head)
+    lower_for(_as_loop(expr), here)
+
+
+@lru_cache(maxsize=1024)  # an expression is lowered again from each call of its function
+def _as_loop(expr: _Comprehension) -> ast.For:
+    """The `for` that does the same as a comprehension: `[each.step() for each in optimizers]`."""
+    parts = (expr.key, expr.value) if isinstance(expr, ast.DictComp) else (expr.elt,)
+    body: list[ast.stmt] = [ast.copy_location(ast.Expr(part), part) for part in parts]
+    for over in reversed(expr.generators):
+        for test in reversed(over.ifs):
+            body = [ast.copy_location(ast.If(test, body, []), test)]
+        body = [ast.copy_location(ast.For(over.target, over.iter, body, []), expr)]
+    return cast("ast.For", body[0])
 
 
 def _skip(_node: ast.AST, _here: Activation) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 
-from verifygate.base.records import record
+from verifygate.base.records import field, record
 from verifygate.protocol import Event, Violation
 from verifygate.static.lowering.event_graph import (
     Assign,
@@ -22,7 +22,7 @@ from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration, explore
 from verifygate.static.paths.open_windows import Fate, open_windows
 from verifygate.static.paths.path_steps import labelled
-from verifygate.static.paths.path_triage import triage
+from verifygate.static.paths.path_triage import triage, zeroed_by_name
 from verifygate.static.paths.unequal_branches import Side, unequal_branches
 from verifygate.static.symbols.location import Location
 from verifygate.static.values.access_paths import AccessPath
@@ -61,6 +61,8 @@ class Diagnosis:
     """In the order in which the violations are met."""
     open: Set[Violation] = frozenset()
     """What a coarser exploration could not decide: it met them on paths that no run takes, or cannot meet them."""
+    by_name: Mapping[Location, Violation] = field(default_factory=dict)
+    """Calls by whose names alone a violation is none: `release_gradients()` zeroes them, perhaps."""
 
 
 def diagnose(graph: Graph) -> Diagnosis:
@@ -69,21 +71,25 @@ def diagnose(graph: Graph) -> Diagnosis:
         return Diagnosis([])  # neither scaling nor autocast: nothing can be violated
     found: dict[tuple[Violation, Location], ViolationReport] = {}
     left: set[Violation] = set()
+    by_name: dict[Location, Violation] = {}
     for exploration in explore(graph):
         if exploration.coarseness >= Coarseness.APART:
             left.add(Violation.MISPLACED_UPDATE)  # it is about all optimizers together
-        for each in _reports(exploration, left):  # of several optimizers one may be surely violated
+        for each in _reports(exploration, left, by_name):  # of several optimizers one may be surely violated
             key = (each.violation, each.place)
             if key not in found or (each.certain and not found[key].certain):
                 found[key] = each
-    return Diagnosis(list(found.values()), left - {each.violation for each in found.values()})
+    told = {each.violation for each in found.values()}
+    return Diagnosis(list(found.values()), left - told, by_name)
 
 
 def _uses_amp(node: Node) -> bool:
     return isinstance(node.payload, Enter) or (isinstance(node.payload, Backward | Assign) and node.payload.scaled)
 
 
-def _reports(exploration: Exploration, left: set[Violation]) -> list[ViolationReport]:
+def _reports(
+    exploration: Exploration, left: set[Violation], by_name: dict[Location, Violation]
+) -> list[ViolationReport]:
     """The violations that an exploration shows; those that it met and cannot show are added to what is left."""
     graph, predecessors = exploration.facts.graph, exploration.predecessors
     may_must = CertaintyAnalysis(exploration)
@@ -96,6 +102,8 @@ def _reports(exploration: Exploration, left: set[Violation]) -> list[ViolationRe
         numbers = [number for number, _ in predecessors.path_to(first.node, first.state)]
         path = ErrorPath(graph, numbers, blamed, predecessors.volatile)
         shown, at_fault = triage(path, violation)
+        if shown is None and (call := zeroed_by_name(path, violation)) is not None:
+            by_name[call] = violation
         if shown is None or (shown, at_fault) in found:
             continue
         assumes = may_must.assumed(candidates, path)  # last: whether other paths are innocent takes long to find out

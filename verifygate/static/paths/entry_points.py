@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import deque
 from collections.abc import Iterator, Sequence
 
@@ -126,7 +127,8 @@ class EntryPoints:
             return diagnose(graph)
         each = [diagnose(Lowering(graph.root, self._roles, reach).lower(made)) for made in subclasses]
         reports = [report for one in each for report in one.reports]
-        return Diagnosis(reports, frozenset().union(*(one.open for one in each)))
+        by_name = {call: violation for one in each for call, violation in one.by_name.items()}
+        return Diagnosis(reports, frozenset().union(*(one.open for one in each)), by_name)
 
     def _subclasses(self, graph: Graph) -> list[Class]:
         """The subclasses of a method's own class whose methods it runs, in order."""
@@ -183,6 +185,9 @@ class EntryPoints:
         for violation in sorted(diagnosis.open):
             how = "has too many paths: which of them a run takes cannot be told"
             self._not_explored(root, how, whole=not root.module.file.is_test, rule=violation)
+        for call, violation in diagnosis.by_name.items():
+            reason = f"only its name says that `{ast.unparse(call.node)}` zeroes the gradients"
+            self.not_followed.append(NotFollowed(path=call.path, line=call.line, reason=reason, rule=violation))
 
     def _broke(self, root: Function, error: Exception) -> None:
         how = f"is not explored, which is a fault of verifygate's own: {words_of(contained(error))}"

@@ -76,7 +76,18 @@ def _asks_of_finite(test: ast.AST, function: Function) -> bool:
 def _asks_of_gradients(test: ast.AST, function: Function) -> bool:
     if not _asks_of_finite(test, function):
         return False
-    return any("grad" in ast.unparse(each) for each in _sources(test, function))
+    called = (function.module.functions.get(name) for name in _names(test))
+    looked_at = [*_sources(test, function), *(each.node for each in called if each is not None)]
+    return any(_is_of_gradients(node) for each in looked_at for node in walk(each))
+
+
+def _is_of_gradients(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(attr="grad"):
+            return True
+        case ast.Call(func=func):
+            return last_name(func) in _NORMS
+    return False
 
 
 @lru_cache(maxsize=2048)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from verifygate.protocol import Event, Violation
 from verifygate.static.lowering.event_graph import Backward, Branch
@@ -21,6 +22,7 @@ from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 
 _COUNTS = r"(?i) Mod |accum|boundary|need_update|update_grad|sync_grad|should_step|do_step"
+_ITS_OWN = ("zero_grad", "set_to_none")
 _ZEROES = r"(?i)(zero|clear|reset|clean|delete|release|discard)\w*grad|set_to_none|zero_\("
 
 
@@ -117,13 +119,34 @@ def _leads_past_the_blamed(path: ErrorPath, guard: int, since: int) -> bool:
 
 
 def _is_never_zeroed(path: ErrorPath) -> bool:
-    """Whether nothing on the path looks as if it zeroed by means that the exploration does not know."""
-    if _nothing_uses_gradients(path):
-        return False  # a backward for something else, an attack on the inputs say: what it left is dropped
-    if _left_zeroing_loop(path):
-        return False
-    functions = {node.place.function for node in path.graph.nodes}
-    return not any(re.search(_ZEROES, text) for function in functions for text in _called(function.own_nodes))
+    """Whether nothing zeroes, nor looks as if it zeroed by means that the exploration does not know."""
+    return not _is_dropped_later(path) and _named_like_a_zero_grad(path) is None
+
+
+def zeroed_by_name(path: ErrorPath, violation: Violation) -> Location | None:
+    """The call by whose name alone a path shows no backward onto gradients that nothing has zeroed."""
+    about = violation.traits.about_zero_grad and path.blamed == path.shown
+    if not about or not isinstance(path.graph.nodes[path.shown].payload, Backward) or _is_dropped_later(path):
+        return None
+    return _named_like_a_zero_grad(path)
+
+
+def _is_dropped_later(path: ErrorPath) -> bool:
+    """Whether what a backward left serves nothing: that of an attack on the inputs, or of the end of training."""
+    return _nothing_uses_gradients(path) or _left_zeroing_loop(path)
+
+
+def _named_like_a_zero_grad(path: ErrorPath) -> Location | None:
+    functions = {node.place.function: None for node in path.graph.nodes}
+    return next(
+        (
+            Location(function, call)
+            for function in functions
+            for call in function.calls
+            if any(re.search(_ZEROES, text) for text in _words(call))
+        ),
+        None,
+    )
 
 
 def _left_zeroing_loop(path: ErrorPath) -> bool:
@@ -208,10 +231,10 @@ def _is_in_a_handler(place: Location) -> bool:
     return any(node is place.node for handler in handlers for node in walk(handler))
 
 
-def _called(nodes: tuple[ast.AST, ...]) -> list[str]:
-    """Names of what is called and of keyword arguments, but for the method `zero_grad`, which is an event."""
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    methods = [node.func.attr for node in calls if isinstance(node.func, ast.Attribute)]
-    functions = [ast.unparse(node.func) for node in calls if not isinstance(node.func, ast.Attribute)]
-    words = [word.arg or "" for node in calls for word in node.keywords]
-    return functions + [each for each in (*methods, *words) if each not in ("zero_grad", "set_to_none")]
+def _words(call: ast.Call) -> Iterator[str]:
+    """What is called, and the names of keyword arguments, but for the method `zero_grad`, which is an event."""
+    if not isinstance(call.func, ast.Attribute):
+        yield ast.unparse(call.func)
+    elif call.func.attr not in _ITS_OWN:
+        yield call.func.attr
+    yield from (word.arg for word in call.keywords if word.arg and word.arg not in _ITS_OWN)

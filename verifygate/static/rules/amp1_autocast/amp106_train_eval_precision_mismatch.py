@@ -74,7 +74,8 @@ No automatic fix: the reported numbers change, and evaluating in float32 may be 
 
 ## What it cannot see
 Whether anybody compares the numbers: both loops work out one loss, that is all. So findings are likely, never certain.
-Metrics that are no losses, and evaluations in files without a word of AMP or of loading data, are not looked at.
+Metrics that are no losses, evaluations in a comprehension, and those in files without a word of AMP or of loading data,
+are not looked at.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast

@@ -163,7 +163,7 @@ def _beside_a_scaler(analysis: Analysis) -> Iterator[Match]:
         if _is_scaled(call, function, analysis):
             continue
         if is_divided(call, function, analysis, 0):
-            if (by := called_a_scale(function, analysis)) is not None:
+            if (by := called_a_scale(call, function, analysis)) is not None:
                 reason = f"whether `{ast.unparse(by)}` is the loss scale, by which this derivative is divided, "
                 analysis.gave_up(Location(function, call), f"{reason}cannot be told", RULE.code)
             continue

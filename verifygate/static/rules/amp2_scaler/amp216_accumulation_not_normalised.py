@@ -310,9 +310,15 @@ def _at(call: ScalerCall) -> tuple[int, int]:
 
 
 def _is_shared_out(scale: ScalerCall, window: str, analysis: Analysis, shares: str = _SHARES) -> bool:
-    """Whether the loss looks as if it was divided, or weighted, where it stands, is bound, or is computed."""
+    """Whether the loss looks as if it was divided, or weighted, where it stands, is bound, or is computed.
+
+    Where only a word says so, the analysis says that it cannot tell.
+    """
     exprs = [scale.call.args[0], *_bound(scale)]
-    if any(re.search(shares, ast.unparse(expr)) for expr in exprs):
+    if any(_divides_by(node) for expr in exprs for node in walk(expr)):
+        return True
+    if worded := next((text for expr in exprs if re.search(shares, text := ast.unparse(expr))), ""):
+        analysis.gave_up(scale.place, f"whether `{worded}` is a share of the losses of a window", RULE.code)
         return True
     calls = [node for expr in exprs for node in walk(expr) if isinstance(node, ast.Call)]
     makers = [callee.function for call in calls for callee in analysis.evaluator.callees(call, scale.frame)]

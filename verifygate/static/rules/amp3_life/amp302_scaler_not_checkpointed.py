@@ -114,7 +114,6 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Applicability, Severity, Witness
-from verifygate.naming import speaks_of_a_scaler
 from verifygate.sources.byte_patterns import whole
 from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.amp.scaler_calls import ScalerCall
@@ -371,7 +370,11 @@ def _is_without_optimizer(place: Location, analysis: Analysis) -> bool:
 
 
 def _is_given_scaler(function: Function, analysis: Analysis) -> bool:
-    """Whether calls hand it a scaler among keywords of any name, of all of which it keeps the state."""
+    """Whether calls give it a scaler, under whatever name, and it keeps the state of all that it is given."""
     if not keeps_all_states(function):
         return False
-    return any(speaks_of_a_scaler(name) for _, each in analysis.call_graph.entries(function) for name in each.arguments)
+    return any(
+        analysis.roles.scaler(bound.expr, bound.frame) is not None
+        for _, entered in analysis.call_graph.entries(function)
+        for bound in entered.arguments.values()
+    )

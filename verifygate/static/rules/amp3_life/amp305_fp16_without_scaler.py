@@ -68,7 +68,6 @@ some code builds or registers the class, and what trains it is seen to run it, o
 """
 
 import ast
-import re
 from collections.abc import Collection, Iterable, Iterator
 
 from verifygate.model import Severity, Witness
@@ -105,8 +104,6 @@ RULE = Rule(
     witnesses=(Witness.STATIC, Witness.RUN),
     proof="gradient-flush",
 )
-
-_TRAINS = re.compile(rb"loss\w*\.backward\(")
 
 
 def check(analysis: Analysis) -> Iterable[Match]:
@@ -290,7 +287,7 @@ def _plain_backward(files: Files, forward: Function, elsewhere: ScaledElsewhere,
     First where the model is named. Where another function of the program scales, it must be seen to run the model.
     """
     known = [*analysis.program.sources.each(files)]
-    trains = [file for file in known if _TRAINS.search(file.data) and b"zero_grad" in file.data]
+    trains = [file for file in known if b".backward(" in file.data]
     name = forward.owner.node.name.encode() if forward.owner is not None else b""
     trains.sort(key=lambda file: name not in file.data)
     for module in (analysis.program.module(file.path) for file in trains):

@@ -65,15 +65,17 @@ engine that keeps master weights (DeepSpeed) does it.
 
 ## What it cannot see
 Optimizers of other packages: some round stochastically, some keep master weights. Parameters that are chosen one by
-one, and models of which a part is frozen: what is trained may be float32. Dtypes from configurations. Where the model
-is handed to a framework that may keep master weights, the finding is not certain. Weights in float16 are reported by
-AMP401 where a scaler steps them, and by AMP402 for the epsilon; those that FSDP shards by a policy, by AMP802.
+one, and models of which a part is frozen: what is trained may be float32, and the place is listed as not followed.
+Dtypes from configurations. Where the model is handed to a framework that may keep master weights, the finding is not
+certain. Weights in float16 are reported by AMP401 where a scaler steps them, and by AMP402 for the epsilon; those that
+FSDP shards by a policy, by AMP802.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html
 - https://docs.pytorch.org/ao/stable/api_reference/api_ref_optim.html
 """
 
+import ast
 from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
@@ -128,13 +130,19 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for half in half_optimizers(analysis, Dtype.BFLOAT16, _PACKAGES):
         if half.function.module.file.is_test or half.name not in _DEFAULT_RATES:
             continue
-        if has_master_weights(half, analysis) or is_frozen_by(half, analysis):
+        if has_master_weights(half, analysis):
             continue
         rate, is_known = _rate(half, analysis)
         frame = analysis.evaluator.root_frame(half.function)
         if rate > _SMALL or not (is_known or half.way.sure):
             continue
         if is_sharded_by_a_policy(half.model, frame, half.way.cast, analysis):
+            continue
+        if is_frozen_by(half, analysis):
+            reason = (
+                f"which parameters of `{ast.unparse(half.model)}` are trained, of which some are frozen, cannot be told"
+            )
+            analysis.gave_up(half.place, reason, RULE.code)
             continue
         told = f"by about {rate:g}" if is_known else "by about the learning rate"
         alone = not analysis.enclosing.conditions(half.call, half.function)

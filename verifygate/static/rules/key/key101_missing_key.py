@@ -58,6 +58,7 @@ import re
 from collections.abc import Iterable
 
 from verifygate.model import Detail, Severity
+from verifygate.sources.file import SourceFile
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dict_keys import KeySet
 from verifygate.static.idioms.framework_loops import HOOK_WORDS, LOOP_WORDS
@@ -66,7 +67,7 @@ from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.values.domain import Frame
+from verifygate.static.values.domain import ClassValue, Frame
 from verifygate.static.values.overrides import is_empty
 
 RULE = Rule(
@@ -111,11 +112,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 found = _from_callers(node, key, function, analysis)
             if found is None or _may_mean_another(node, key, function, analysis):
                 continue
-            if not any(
-                _is_overridden(shape, function, analysis) or _is_filled_by_others(shape, key, analysis)
-                for shape in shapes or ()
-            ):
-                yield found
+            if any(_is_overridden(shape, function, analysis) for shape in shapes or ()):
+                continue
+            if any(_is_filled_by_others(shape, key, node, function, analysis) for shape in shapes or ()):
+                reason = f"whether '{key}' is put in by another file, which fills an attribute of that name"
+                analysis.gave_up(found.place, reason, RULE.code)
+                continue
+            yield found
 
 
 def _lacking(key: str, held: ast.expr, frames: list[Frame], analysis: Analysis) -> list[KeySet] | None:
@@ -225,10 +228,11 @@ def _is_one_of_many(method: Function, analysis: Analysis) -> bool:
     return any(text in file.data for file in analysis.program.sources if file.path not in known)
 
 
-def _is_filled_by_others(shape: KeySet, key: str, analysis: Analysis) -> bool:
+def _is_filled_by_others(shape: KeySet, key: str, read: ast.Subscript, reader: Function, analysis: Analysis) -> bool:
     """Whether any file puts the key, or a computed one, into such an attribute of another, or into an imported dict.
 
-    `engine.state.metrics[name] = value`: told by the text, since what fills it may have nothing to do with AMP.
+    `engine.state.metrics[name] = value`: told by the text, since what fills it may have nothing to do with AMP. To an
+    object that the reader makes itself, only files come that run with it.
     """
     function, dict_made = shape.made_at.function, shape.made_at.node
     bound = [(target, node.value) for node in function.of_kind(ast.Assign) for target in node.targets]
@@ -239,13 +243,27 @@ def _is_filled_by_others(shape: KeySet, key: str, analysis: Analysis) -> bool:
         fills += [(_FILLS_IMPORTED, target.id) for target in targets if isinstance(target, ast.Name)]
     home = function.module.path
     stem = home.removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2].encode()
+    files: Iterable[SourceFile] = analysis.program.sources
+    if _is_made_by(reader, _root_name(read), analysis):
+        files = analysis.program.sources.each(analysis.import_graph.with_loaded(home))
     return any(
         not found["key"] or found["key"][:1] not in b"'\"" or found["key"][1:-1] == key.encode()
         for pattern, name in fills
-        for file in analysis.program.sources
+        for file in files
         if name.encode() in file.data and (pattern is _FILLS or (file.path != home and stem in file.data))
         for found in re.finditer(pattern % name.encode(), file.data)
         if file.is_code(found.start())
+    )
+
+
+def _is_made_by(function: Function, name: str, analysis: Analysis) -> bool:
+    """Whether a name is a function's own, of an object that it makes there: `plan = Plan(batches)`."""
+    frame, bound = analysis.evaluator.root_frame(function), function.scope.names.get(name, ())
+    return bool(bound) and all(
+        each.kind == "value"
+        and isinstance(each.expr, ast.Call)
+        and all(isinstance(value, ClassValue) for value in analysis.evaluator.values(each.expr.func, frame))
+        for each in bound
     )
 
 

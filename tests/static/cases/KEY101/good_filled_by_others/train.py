@@ -2,6 +2,7 @@
 
 import torch
 
+from metric import Metric
 from state import Engine
 
 
@@ -9,6 +10,7 @@ def train(model, optimizer, batches, validation):
     scaler = torch.amp.GradScaler("cuda")
     evaluator = Engine()
     evaluator.state.metrics["seen"] = 0
+    Metric().attach(evaluator, "nll")
     for batch in batches:
         optimizer.zero_grad()
         with torch.autocast("cuda"):
