@@ -185,7 +185,7 @@ class BadSteps:
         scale = self.operations.scale()
         if origin := found.get("origin"):
             scale = origin["scale"] or scale
-        steps = self._recording.steps
+        steps = self._recording.last_step.get("number")
         self._tell("bad-step", number=number, steps=steps, skipped=skipped, scale=scale, **found)
 
     def _tell_what_is_lost(self, number: int) -> None:
