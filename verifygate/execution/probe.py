@@ -308,8 +308,14 @@ def _no_step(counts: dict[str, int]) -> str:
     if not backwards and regions and "optimizer" in counts:
         after = f"no backward and no step was recorded after {counted(regions, 'autocast region')}"
         return f"{after}: the script's own code left them out, as where it asks for a finite loss first"
+    elsewhere = "a training in a process that is forked, or has another environment, is not seen"
+    if not backwards and regions and "optimizer" not in counts:
+        looked = f"losses and constants of {counted(regions, 'autocast region')} were looked at"
+        return f"no training step: an evaluation; {looked}, and where `--numerics` asks, every number; {elsewhere}"
+    if not backwards and "optimizer" not in counts:
+        return f"no training step: no optimizer, no backward and no autocast region was recorded; {elsewhere}"
     if not backwards:
-        return "no optimizer step was recorded: a child process that is forked, or has another environment, is not seen"
+        return f"no optimizer step was recorded; {elsewhere}"
     after = f"no optimizer step was recorded after {counted(backwards, 'backward')}"
     if "optimizer" not in counts:
         return f"{after}: no optimizer of torch.optim was made"
