@@ -172,8 +172,8 @@ with torch.no_grad():
         (
             f"{EVALUATION}torch.optim.SGD(model.parameters())",
             (
-                "no backward and no step was recorded after 3 autocast regions: the script's own code left them out, as "
-                "where it asks for a finite loss first"
+                "no backward and no step was recorded after 3 autocast regions: the script's own code left them out, "
+                "as where it asks for a finite loss first"
             ),
         ),
         (

@@ -121,7 +121,7 @@ class Operations:
         """Look at what an operation made."""
         self._number += 1
         name = operator._schema.name.partition("::")[2]
-        node = torch._C._current_autograd_node()
+        node: Any = torch._C._current_autograd_node()
         node = None if node is self._around else node
         if node is None:
             number = torch._C._autograd._get_sequence_nr() - 1
