@@ -136,6 +136,7 @@ class Operations:
             return  # what lies in that memory is nobody's
         if node is None:
             self.swallowed.follow(operator, arguments, keywords, result)
+            self.averages.after(operator, arguments, keywords, result)
         bad = []
         for each in filter(may_break, _results(operator, arguments, result)):
             if not is_finite(each):
