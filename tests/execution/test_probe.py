@@ -139,6 +139,17 @@ def test_a_breach_outweighs_a_failure(probe):
     assert out.splitlines()[-1] == "1 violation: the script failed: exit code 5"
 
 
+ELSEWHERE = "a training in a process that is forked, or has another environment, is not seen"
+EVALUATION = """
+import torch
+model = torch.nn.Linear(8, 4)
+with torch.no_grad():
+    for _ in range(3):
+        with torch.autocast("cpu", dtype=torch.float16):
+            model(torch.ones(4, 8))
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -149,7 +160,21 @@ def test_a_breach_outweighs_a_failure(probe):
         ),
         (
             "import torch",
-            "no optimizer step was recorded: a child process that is forked, or has another environment, is not seen",
+            f"no training step: no optimizer, no backward and no autocast region was recorded; {ELSEWHERE}",
+        ),
+        (
+            EVALUATION,
+            (
+                "no training step: an evaluation; losses and constants of 3 autocast regions were looked at, and where "
+                f"`--numerics` asks, every number; {ELSEWHERE}"
+            ),
+        ),
+        (
+            f"{EVALUATION}torch.optim.SGD(model.parameters())",
+            (
+                "no backward and no step was recorded after 3 autocast regions: the script's own code left them out, "
+                "as where it asks for a finite loss first"
+            ),
         ),
         (
             "import torch\np = torch.ones(1, requires_grad=True)\no = torch.optim.SGD([p])\np.backward()\no.step()",

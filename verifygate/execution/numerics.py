@@ -22,12 +22,17 @@ def numerics(told: Sequence[dict[str, Any]], trace: Trace, shown: Callable[[str]
     """The bad steps of the process that was started. `shown` is a path below the root, or None."""
     ends = [each for each in told if each["event"] == "numerics"]
     end = ends[0] if ends else {}
+    rows = [each for each in told if each["event"] == "bad-step"]
+    bad = tuple(_bad_step(each, trace, shown) for each in rows)
+    unexplained = _unexplained(trace, bad, {row.get("steps") for row in rows if row.get("origin")})
     counts = ("watched", "iterations", "losses", "bad_losses", "first_bad_loss", "bad")
     return NumericsReport(
         **{name: int(end.get(name, 0)) for name in counts},
         asked=bool(end.get("asked", True)),
         ends_bad=bool(end.get("ends_bad")),
-        bad_steps=tuple(_bad_step(each, trace, shown) for each in told if each["event"] == "bad-step"),
+        bad_steps=bad,
+        unexplained=len(unexplained),
+        first_unexplained=min(unexplained, default=0),
         swallowed=tuple(_swallowed([each for each in told if each["event"] == "swallowed"], trace, shown)),
         unmoved=tuple(_unmoved(each, trace, shown) for each in told if each["event"] == "unmoved-average"),
         not_watched=next((str(each["why_not"]) for each in ends if each["why_not"]), ""),
@@ -45,6 +50,29 @@ def _bad_step(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | No
         why_not=str(row.get("why_not", "")),
         origin=_origin(origin, trace, shown) if origin is not None else None,
     )
+
+
+def _unexplained(trace: Trace, bad: Sequence[BadStep], known: set[Any]) -> list[int]:
+    """The skipped steps without a cause, counted from 1: neither `known`, nor by a scale that is too large.
+
+    A scale is known to be too large where an operation overflows by it, or by a smaller one. It is being searched for
+    where no step was made with it since it changed, and one was made with a smaller one after that.
+    """
+    too_large = min((each.scale for each in bad if each.scale and each.at_any_scale is False), default=float("inf"))
+    found: list[int] = []
+    for section in trace.sections:
+        searches: dict[object, list[int]] = {}
+        for event in section.events:
+            optimizer = (event.scaler, event.optimizers())
+            if event.kind == "scaler.step" and not event.skipped and not event.raised:
+                searches.pop(optimizer, None)
+            has_cause = section.process is None and event.step + 1 in known
+            if not event.skipped or has_cause or event.fields.get("scale", 0.0) >= too_large:
+                continue
+            tried = found if not event.fields.get("untried") else searches.setdefault(optimizer, [])
+            tried.append(event.step + 1)
+        found += [step for steps in searches.values() for step in steps]
+    return found
 
 
 def _swallowed(rows: Sequence[dict[str, Any]], trace: Trace, shown: Callable[[str], str | None]) -> list[Swallowed]:
@@ -129,6 +157,16 @@ def _skips(trace: Trace) -> dict[str, list[bool]]:
                 name = f"optimizer {number} ({trace.optimizers.get(number, {}).get('type', 'not known')})"
                 found.setdefault(name, []).append(event.fields.get("stepped") is False)
     return found
+
+
+def skips_without_cause(report: NumericsReport) -> str:
+    """That steps were skipped and nobody knows why, so that the run is not clean; empty where all is known."""
+    if not report.unexplained:
+        return ""
+    reasons = (each.why_not for each in report.bad_steps if each.skipped and each.why_not)
+    why = next(reasons, report.not_watched)
+    skipped = f"the scaler skipped {counted(report.unexplained, 'step')} without a cause that was found"
+    return f"{skipped}, step {report.first_unexplained} first" + (f": {why}" if why else "")
 
 
 def broke_in_passing(report: NumericsReport) -> str:

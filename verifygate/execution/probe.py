@@ -24,7 +24,7 @@ from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.health import health
 from verifygate.execution.instruments import CHILDREN_VARIABLE, Launched, launch
-from verifygate.execution.numerics import broke_in_passing, never_settles, numerics
+from verifygate.execution.numerics import broke_in_passing, never_settles, numerics, skips_without_cause
 from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.order import OrderJudge
 from verifygate.execution.ranks import compare, read_run, with_ranks
@@ -199,6 +199,8 @@ def _report(
     outcome, reason = _outcome(launched, seen, bool(found), scrubber)
     if outcome in (Witnessed.CLEAN, Witnessed.NOT_MEASURED) and (unstable := never_settles(trace, seen, broken)):
         outcome, reason = Witnessed.UNSTABLE, unstable
+    if outcome is Witnessed.CLEAN and (unknown := skips_without_cause(broken)):
+        outcome, reason = Witnessed.NOT_MEASURED, unknown
     if outcome is Witnessed.CLEAN:
         reason = "; ".join(filter(None, (broke_in_passing(broken), reason)))
     if outcome is Witnessed.FAILED and (lacking := for_failure(reason, scrubber.text(interpreter), scrubber.root)):
@@ -306,8 +308,14 @@ def _no_step(counts: dict[str, int]) -> str:
     if not backwards and regions and "optimizer" in counts:
         after = f"no backward and no step was recorded after {counted(regions, 'autocast region')}"
         return f"{after}: the script's own code left them out, as where it asks for a finite loss first"
+    elsewhere = "a training in a process that is forked, or has another environment, is not seen"
+    if not backwards and regions and "optimizer" not in counts:
+        looked = f"losses and constants of {counted(regions, 'autocast region')} were looked at"
+        return f"no training step: an evaluation; {looked}, and where `--numerics` asks, every number; {elsewhere}"
+    if not backwards and "optimizer" not in counts:
+        return f"no training step: no optimizer, no backward and no autocast region was recorded; {elsewhere}"
     if not backwards:
-        return "no optimizer step was recorded: a child process that is forked, or has another environment, is not seen"
+        return f"no optimizer step was recorded; {elsewhere}"
     after = f"no optimizer step was recorded after {counted(backwards, 'backward')}"
     if "optimizer" not in counts:
         return f"{after}: no optimizer of torch.optim was made"

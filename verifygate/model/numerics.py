@@ -127,6 +127,10 @@ class NumericsReport(Model):
     bad: int = 0
     """Steps that were not finite; those behind the first twenty are counted only."""
     bad_steps: tuple[BadStep, ...] = ()
+    unexplained: int = 0
+    """Steps that the scaler skipped, and no cause was found: neither an operation nor the search for its scale."""
+    first_unexplained: int = 0
+    """The first of them, steps of all optimizers counted; 0 for none."""
     swallowed: tuple[Swallowed, ...] = ()
     unmoved: tuple[UnmovedAverage, ...] = ()
     not_watched: str = ""

@@ -25,7 +25,7 @@ class Witnessed(StrEnum):
     FAILED = "failed"
     """The script did not run to its end, and no violation was seen before."""
     NOT_MEASURED = "NOT MEASURED"
-    """Nothing was recorded that could be judged."""
+    """Nothing was recorded that could be judged, or steps were skipped without a cause that was found."""
 
 
 class ProbeReport(Model):

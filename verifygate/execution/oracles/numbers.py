@@ -40,12 +40,13 @@ def judge(seen: Seen, root: Path) -> Answer | None:
     facts = (Fact(told), *(_fact(each) for each in _one_of_each(bad)))
     if mine:
         return _whose(told, mine, facts, mostly=2 * run.skipped > run.steps and _ends_so(report.bad_steps, run.steps))
-    if any(each.at_any_scale is not False for each in bad) or (not bad and 2 * run.skipped > run.steps):
+    unknown = report.unexplained or any(each.at_any_scale is not False for each in bad)
+    if unknown or (not bad and 2 * run.skipped > run.steps):
         text = f"{told}; where that begins in the project's code is not known"
         how = report.not_watched or "run `verifygate probe --numerics -- ...`, which watches more steps"
         return Answer(Status.NOT_MEASURED, text, facts, (), how)
     if not bad:
-        return Answer(Status.PASS, f"{told}; in the steps after them no inf or NaN came to a gradient", facts)
+        return Answer(Status.PASS, f"{told}, each by a scale that no step had been made with; smaller ones held", facts)
     return Answer(Status.PASS, f"{told}, all that were watched for the loss scale, which is being found", facts)
 
 

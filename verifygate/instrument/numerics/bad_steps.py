@@ -185,7 +185,8 @@ class BadSteps:
         scale = self.operations.scale()
         if origin := found.get("origin"):
             scale = origin["scale"] or scale
-        self._tell("bad-step", number=number, skipped=skipped, scale=scale, **found)
+        steps = self._recording.last_step.get("number")
+        self._tell("bad-step", number=number, steps=steps, skipped=skipped, scale=scale, **found)
 
     def _tell_what_is_lost(self, number: int) -> None:
         """Overflows that ended as a number, averages that did not move. What lasts shows in the step after it."""

@@ -50,6 +50,8 @@ class Operations:
         """Whether a step was made since the last backward; another one behind it has the same loss."""
         self._places: dict[int, tuple[int, str]] = {}
         """Sequence number of autograd -> place and module of the forward."""
+        self._around: Any = None
+        """The node of autograd in whose hook the watch began: a step there is run again inside of its backward."""
         self.last: Cause | None = None
         """The operation that broke last, whatever came of it."""
         self._number = 0
@@ -66,6 +68,7 @@ class Operations:
         self._causes = self._still_known()
         self.swallowed.begin()
         self.averages.begin()
+        self._around = torch._C._current_autograd_node()
         self.on = True
         self._modules.start()
         if self._mode is None:
@@ -118,7 +121,8 @@ class Operations:
         """Look at what an operation made."""
         self._number += 1
         name = operator._schema.name.partition("::")[2]
-        node = torch._C._current_autograd_node()
+        node: Any = torch._C._current_autograd_node()
+        node = None if node is self._around else node
         if node is None:
             number = torch._C._autograd._get_sequence_nr() - 1
             self._places.setdefault(number, (self._recording.places.here(), self._modules.here))
@@ -132,6 +136,7 @@ class Operations:
             return  # what lies in that memory is nobody's
         if node is None:
             self.swallowed.follow(operator, arguments, keywords, result)
+            self.averages.after(operator, arguments, keywords, result)
         bad = []
         for each in filter(may_break, _results(operator, arguments, result)):
             if not is_finite(each):

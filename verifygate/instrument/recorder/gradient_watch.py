@@ -103,6 +103,7 @@ class GradientWatch:
                 refused=refused or None,
                 raised=error_name(raised),
             )
+            self.recording.end_steps()
 
         return after
 

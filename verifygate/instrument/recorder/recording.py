@@ -59,7 +59,9 @@ class Recording:
         self.scalers: Any = ()
         """The scalers of the run, as far as they live."""
         self.last_step: dict[str, Any] = {}
-        """What was told of the last step, and its track."""
+        """What was told of the last step, its `number`, and its track."""
+        self._waiting: list[dict[str, Any]] = []
+        """Steps of which the others are not told yet: their hooks step while a backward runs."""
         self.loss_watch: Any = None
         """Who looks at what a backward begins with; called before it."""
         self.gradient_watch: Any = None
@@ -244,10 +246,22 @@ class Recording:
         self._tell_rank()
         self.tell(kind, optimizer=track.index if track else None, empty=empty, **fields)
         self.steps += 1
-        self.last_step = {"kind": kind, "track": track, **fields}
-        for each in (self.sampler, *self.others):
-            if each is not None and self.active:
-                each.stepped()
+        self._waiting.append({"kind": kind, "track": track, "number": self.steps, **fields})
+        if "backward" not in self.inside:
+            self.end_steps()
+
+    def end_steps(self) -> None:
+        """The others may look, and switch modes: what is switched while a backward runs, autograd switches back.
+
+        For the sample the steps of one backward are one.
+        """
+        steps, self._waiting = self._waiting, []
+        if steps and self.sampler is not None and self.active:
+            self.sampler.stepped()
+        for self.last_step in steps:
+            for each in self.others:
+                if self.active:
+                    each.stepped()
 
 
 def argument(arguments: Arguments, keywords: Keywords, name: str, position: int = 1) -> Any:

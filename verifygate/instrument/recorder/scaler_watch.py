@@ -139,7 +139,8 @@ class ScalerWatch:
             self.recording.remember(track)
             if track is not None:
                 track.close()
-            found = self._found_inf(scaler, optimizer)
+            waited = raised is None and not fused and not self.steps.happened
+            found = self._found_inf(scaler, optimizer, waited=waited)
             # A fused optimizer's step is called whatever was found, and skips by itself.
             stepped = self.steps.happened if not fused else None if found is None else not found
             self.recording.count_step(
@@ -153,6 +154,7 @@ class ScalerWatch:
                 closure=closure or None,
                 half=_half_parameters(track),
                 raised=error_name(raised),
+                **(_scale_of(scaler) if waited and found else {}),
             )
 
         return after
@@ -206,12 +208,16 @@ class ScalerWatch:
         value = self.recording.value(loss.detach())
         return False if value is not None and value - value != 0.0 else None
 
-    def _found_inf(self, scaler: Any, optimizer: Any) -> float | None:
-        """What the scaler found in this optimizer's gradients since the last update."""
+    def _found_inf(self, scaler: Any, optimizer: Any, *, waited: bool = False) -> float | None:
+        """What the scaler found in this optimizer's gradients since the last update.
+
+        `waited`: torch has read it just now, to leave the step out, so that a device has it ready.
+        """
         states = getattr(scaler, "_per_optimizer_states", {})
         if id(optimizer) not in states:  # to ask would make one
             return None
-        found = [self.recording.value(each) for each in states[id(optimizer)]["found_inf_per_device"].values()]
+        read = torch._C.TensorBase.item if waited else self.recording.value
+        found = [read(each) for each in states[id(optimizer)]["found_inf_per_device"].values()]
         return None if None in found or not found else sum(each for each in found if each is not None)
 
 
@@ -220,6 +226,17 @@ def _half_parameters(track: Track | None) -> bool | None:
     if track is None:
         return None
     return any(each.dtype is torch.float16 and each.grad is not None for each in track.parameters) or None
+
+
+def _scale_of(scaler: Any) -> dict[str, Any]:
+    """The `scale` of a step that is skipped, and whether it is `untried`: no step was made since it changed.
+
+    They are read from a device as well: torch has just waited for it, to leave the step out.
+    """
+    scale, steps = (getattr(scaler, name, None) for name in ("_scale", "_growth_tracker"))
+    if not isinstance(scale, torch.Tensor) or not isinstance(steps, torch.Tensor):
+        return {}
+    return {"scale": torch._C.TensorBase.item(scale), "untried": torch._C.TensorBase.item(steps) == 0}
 
 
 def _scaler_methods(owner: type) -> list[object]:

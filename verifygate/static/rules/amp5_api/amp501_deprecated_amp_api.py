@@ -48,8 +48,10 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 ```
 
 ## Fix safety
-Safe: arguments are bound by the signatures of both, and imports are repaired. Where regions of the project take another
-dtype, the dtype of the deprecated `autocast` is written out: the new one would keep that of the region around it.
+Safe: arguments are bound by the signatures of both, and imports are repaired. The device stays the one that the
+deprecated name means, also where the program's own is a variable: `device.type` in its place would switch AMP on where
+it was off, and is left to a person. Where regions of the project take another dtype, the dtype
+of the deprecated `autocast` is written out: the new one would keep that of the region around it.
 Unsafe where the class itself is asked for (`isinstance`), or keywords that are not known may name the dtype. No fix
 where the project allows a torch that lacks the new name: `torch.amp.autocast` came with torch 1.12, `GradScaler` with
 2.3, the others with 2.4.
