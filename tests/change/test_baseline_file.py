@@ -150,13 +150,13 @@ def test_a_baseline_file_lies_in_the_project(repository: Any, capsys: pytest.Cap
 
 
 def test_a_suppression_that_a_change_adds_stands_beside_the_policy(repository: Any, capsys: pytest.CaptureFixture[str]):
-    """The finding is gone from the count and not from sight; one that stood before is none of the change's."""
+    """The finding is gone from the count and not from sight, and blocks; one that stood before is none of the change's."""
     repository.git("checkout", "-qb", "change")
     faulty = (repository.folder / "old.py").read_text(encoding="utf-8")
     quiet = faulty.replace("1.0)", "1.0)  # verifygate: ignore[AMP201] the scale is one here")
     repository.commit(new__py=quiet)
 
-    assert main(["run", "--stage", "static", "--since", "main"]) == 0
+    assert main(["run", "--stage", "static", "--since", "main"]) == 1
     assert "suppressed    by this change: new.py:8: AMP201: the scale is one here" in capsys.readouterr().out
     head = repository.page[: repository.page.index("| Stage |")]
     assert "**Suppressions that this change adds** (1):" in head
