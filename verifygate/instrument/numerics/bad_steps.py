@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from ..launch import Tell
 from ..recorder.compilation import before_compilation, compiles
 from ..recorder.gradient_versions import Track
@@ -97,7 +95,7 @@ class BadSteps:
         number = self._iterations.number
         if len(gradients) > FEW and number >= 64 and number & (number - 1):
             gradients = [*gradients[:: len(gradients) // FEW + 1], gradients[-1]]
-        if any(self._recording.is_readable(each) and not _is_finite(each) for each in gradients):
+        if any(self._recording.is_readable(each) and not is_finite(each) for each in gradients):
             self._look_again(track)
 
     def _look_again(self, track: Track | None) -> None:
@@ -230,14 +228,3 @@ class BadSteps:
     def _leave(self) -> None:
         self._why_not = "torch.compile is in use: a watch would run other code"
         self.operations.stop()
-
-
-def _is_finite(gradient: Any) -> bool:
-    """Whether all elements are, most quickly: a sum is finite only if they are, and seldom is it not when they are."""
-    values = gradient._values() if gradient.is_sparse else getattr(gradient, "_local_tensor", gradient)
-    total = torch._C.TensorBase.item(torch._C.TensorBase.sum(values.detach(), dtype=_wide(values.dtype)))
-    return total - total == 0 or is_finite(gradient)
-
-
-def _wide(dtype: torch.dtype) -> torch.dtype | None:
-    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else None

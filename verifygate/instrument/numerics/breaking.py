@@ -13,6 +13,7 @@ import torch
 MAX_ELEMENTS = 1 << 24
 """Of inputs with more elements the result in float32 is not computed."""
 HALF = (torch.float16, torch.bfloat16)
+_SUMMED = frozenset((*HALF, torch.float32, torch.float64))
 _WRITES = frozenset(
     (
         *("full", "full_like", "fill", "fill_", "new_full", "masked_fill", "masked_fill_", "where"),
@@ -148,6 +149,12 @@ def is_finite(tensor: Any) -> bool:
     tensor = _values(tensor)
     if tensor.layout is not torch.strided or tensor.untyped_storage().nbytes() == 0:
         return True
+    if tensor.dtype in _SUMMED:
+        # A sum is finite only if all elements are, and seldom is it not when they are.
+        wide = torch.float32 if tensor.dtype in HALF else None
+        total = torch._C.TensorBase.item(torch._C.TensorBase.sum(tensor.detach(), dtype=wide))
+        if total - total == 0:
+            return True
     return bool(torch.isfinite(tensor).all())
 
 

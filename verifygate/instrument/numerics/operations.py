@@ -125,7 +125,8 @@ class Operations:
         node = None if node is self._around else node
         if node is None:
             number = torch._C._autograd._get_sequence_nr() - 1
-            self._places.setdefault(number, (self._recording.places.here(), self._modules.here))
+            if number not in self._places:
+                self._places[number] = (self._recording.places.here(), self._modules.here)
         if name == _FOUND_INF:
             self._reached += filter(None, (self._causes.get(each) for each in arguments[0]))
             return
@@ -134,6 +135,8 @@ class Operations:
             self.of_loss, self._is_stepped = before or self._causes.get(arguments[0]), False
         if name.startswith(("empty", "new_empty")):
             return  # what lies in that memory is nobody's
+        if operator.is_view and not (self._stored or len(self._causes)):
+            return  # it has what its input has
         if node is None:
             self.swallowed.follow(operator, arguments, keywords, result)
             self.averages.after(operator, arguments, keywords, result)
