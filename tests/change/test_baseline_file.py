@@ -150,7 +150,7 @@ def test_a_baseline_file_lies_in_the_project(repository: Any, capsys: pytest.Cap
 
 
 def test_a_suppression_that_a_change_adds_stands_beside_the_policy(repository: Any, capsys: pytest.CaptureFixture[str]):
-    """The finding is gone from the count and not from sight, and blocks; one that stood before is none of the change's."""
+    """The finding leaves the count, is shown, and blocks; one that stood before is none of the change's."""
     repository.git("checkout", "-qb", "change")
     faulty = (repository.folder / "old.py").read_text(encoding="utf-8")
     quiet = faulty.replace("1.0)", "1.0)  # verifygate: ignore[AMP201] the scale is one here")
