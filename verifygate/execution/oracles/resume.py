@@ -47,18 +47,18 @@ def ask(subject: Subject, settings: OraclesSettings, root: Path, folder: Path) -
     first.mkdir()
     then.mkdir()
 
-    def job(entry: ResumeSettings, command: str, windows: int, *, stop: bool = False) -> Job:
+    def job(entry: ResumeSettings, command: str, windows: int, own: Path | None = None, *, stop: bool = False) -> Job:
         watched = (("oracle", {"windows": windows}), ("resume", {"stop": stop}))
         instruments = (*around(Entry(root, command, emulate=entry.emulated)), *watched)
-        return Job(command, root, instruments, settings.seconds)
+        return Job(command if own is None else _in(own, command), root, instruments, settings.seconds, own)
 
-    jobs = [job(each, _in(own, each.train), MOST_WINDOWS, stop=True) for each, own in zip(entries, kept, strict=True)]
+    jobs = [job(each, each.train, MOST_WINDOWS, own, stop=True) for each, own in zip(entries, kept, strict=True)]
     broken = run_jobs(subject, jobs, first)
     jobs = []
     for each, own, seen in zip(entries, kept, broken, strict=True):
         if (saved := _saved(seen)) is not None:
             unbroken = job(each, each.train, saved["window"] + settings.steps)
-            jobs += [unbroken, unbroken, job(each, _in(own, each.resume), settings.steps)]
+            jobs += [unbroken, unbroken, job(each, each.resume, settings.steps, own)]
     runs = iter(run_jobs(subject, jobs, then) if jobs else [])
     return [_answer(seen, runs) for seen in broken]
 

@@ -45,6 +45,8 @@ class Job:
     root: Path
     instruments: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     seconds: float = 120.0
+    keeps: Path | None = None
+    """A folder in which it leaves, or finds, what outlives the run: a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ def _run_forked(subject: Subject, jobs: Sequence[Job], folder: Path, parallel: i
         [str(start), "oracle.fork_server", str(orders)],
         seconds=limit,
         safe_path=True,
-        answers=[folder, *dict.fromkeys(job.root for job in jobs)],
+        answers=[folder, *dict.fromkeys(each for job in jobs for each in (job.root, job.keeps) if each)],
     )
     return [Seen(read_told(path), path.parent, job.root) for path, job in zip(written, jobs, strict=True)]
 
