@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from verifygate.base.masking import masked
 from verifygate.merge import Inputs, examined
+from verifygate.merge.citations import Citation, not_there
 from verifygate.merge.examine import Examined
 from verifygate.model import (
     Arm,
@@ -322,6 +325,14 @@ def test_cited_places_are_looked_up(changes: dict[str, Any], problem: str):
     found = looked_at(static(replace(at_step(), **changes)))
     assert [each.text.partition(", and ")[2] for each in found.contradictions] == ([problem] if problem else [])
     assert len(found.stages[0].findings) == 1
+
+
+def test_a_line_is_that_line_although_a_finding_masks_its_key():
+    line = f"token = 'glpat-{'kQ7mZx2Vb9Tn4LrWp8Ys'}'"
+    tree = SimpleNamespace(is_inside=lambda _path: True, lines=lambda _path: [line])
+    assert masked(line) != line
+    assert not_there(Citation("train.py", 1, masked(line)), tree) == ""
+    assert not_there(Citation("train.py", 1, masked(line).replace("token", "key")), tree)
 
 
 def test_a_pass_on_a_place_that_is_not_there_is_not_measured():

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from verifygate.base.masking import masked
 from verifygate.merge.inputs import Inputs, Results, named
 from verifygate.model import Check, Contradiction, Evidence, Status
 
@@ -117,7 +118,8 @@ def not_there(place: Citation, inputs: Inputs) -> str:
         return "there is no such file"
     if not 1 <= place.line <= len(lines):
         return f"the file has {len(lines)} lines"
-    if place.snippet and lines[place.line - 1].strip() != place.snippet.strip():
+    there = lines[place.line - 1].strip()
+    if place.snippet and place.snippet.strip() not in (there, masked(there)):  # a finding repeats no secret
         return "another text stands there"
     audited = inputs.sources.get(place.path) is not None
     for name in place.symbol.split(".") if audited else ():

@@ -64,12 +64,19 @@ def forms(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {
             "id": rule["id"],
             "words": sorted(rule["keywords"]),
-            "pattern": rewritten(rule["regex"]),
+            "pattern": apart(rewritten(rule["regex"]), min(rule["keywords"])),
             "bits": rule.get("entropy", 0),
         }
         for rule in rules
         if rule.get("regex") and _ASSIGNMENT not in rule["regex"] and rule["id"] not in LEFT_OUT
     ]
+
+
+def apart(expression: str, word: str) -> str:
+    """The expression, written so that it does not find itself: this list lies in a tree that is searched for keys."""
+    if not re.search(expression, expression):
+        return expression
+    return expression.replace(word, f"{word[:1]}(?:){word[1:]}", 1)
 
 
 def rewritten(expression: str) -> str:

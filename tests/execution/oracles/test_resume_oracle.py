@@ -92,9 +92,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
     for number, text in enumerate(PROGRAMS.values()):
         (root / f"train{number}.py").write_text(text, encoding="utf-8")
     settings = OraclesSettings(steps=4, resume=tuple(commands(f"train{at}.py") for at in range(len(PROGRAMS))))
-    found = ask(
-        Subject(root, Path(sys.executable), isolation="auto"), settings, root, tmp_path_factory.mktemp("private")
-    )
+    confined = Subject(root, Path(sys.executable), isolation="auto")
+    found = ask(confined, settings, root, tmp_path_factory.mktemp("private"))
     return dict(zip(PROGRAMS, found, strict=True))
 
 
