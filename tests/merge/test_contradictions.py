@@ -329,7 +329,7 @@ def test_cited_places_are_looked_up(changes: dict[str, Any], problem: str):
 
 def test_a_line_is_that_line_although_a_finding_masks_its_key():
     line = f"token = 'glpat-{'kQ7mZx2Vb9Tn4LrWp8Ys'}'"
-    tree = SimpleNamespace(is_inside=lambda _path: True, lines=lambda _path: [line])
+    tree = SimpleNamespace(is_inside=lambda _path: True, lines=lambda _path: [line], sources={})
     assert masked(line) != line
     assert not_there(Citation("train.py", 1, masked(line)), tree) == ""
     assert not_there(Citation("train.py", 1, masked(line).replace("token", "key")), tree)
