@@ -119,7 +119,7 @@ def test_a_report_of_an_earlier_version_still_matches(project: Path, capsys: pyt
 
     capsys.readouterr()
     assert main(["compare", "old.json", "new/report.json"]) == 0
-    assert "0 new, 2 open, 0 fixed" in capsys.readouterr().out
+    assert "0 new, 0 newly reached, 2 open, 0 fixed" in capsys.readouterr().out
 
 
 def test_a_finding_that_is_gone_takes_no_other_ones_place(project: Path, capsys: pytest.CaptureFixture[str]):
@@ -130,4 +130,4 @@ def test_a_finding_that_is_gone_takes_no_other_ones_place(project: Path, capsys:
     assert main(["run", "--stage", "static", "--report-dir", "new"]) == 1
     capsys.readouterr()
     assert main(["compare", "old.json", "new/report.json"]) == 1
-    assert "1 new, 1 open, 1 fixed" in capsys.readouterr().out
+    assert "1 new, 0 newly reached, 1 open, 1 fixed" in capsys.readouterr().out

@@ -17,7 +17,8 @@ from verifygate.sources.tree import Sources
 
 MAX_TEXT_BYTES = 512 * 1024
 """A larger file is data: no person wrote a secret or a dependency into it."""
-_LEFT_OUT = frozenset({".git", "node_modules", "__pycache__", "site-packages"})
+_LEFT_OUT = frozenset({".git", ".pytest_cache", "node_modules", "__pycache__", "site-packages"})
+"""Folders with nothing in them that a person wrote."""
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 
