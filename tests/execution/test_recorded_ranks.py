@@ -63,9 +63,10 @@ def ranks(
         scale = 64.0
         for each in taken:
             scale = scale if each else scale / 2
+            step = {"optimizer": number, "scaler": number, "stepped": each, "found_inf": float(not each)}
             rows += [
                 ("clip", {"optimizers": [number], "norm": norms[rank]}),
-                ("scaler.step", {"optimizer": number, "scaler": number, "stepped": each}),
+                ("scaler.step", step),
                 ("update", {"scaler": number, "scale": scale}),
             ]
         events = [Event(at, kind, 0, FRAMES, "", fields) for at, (kind, fields) in enumerate(rows, 1)]
