@@ -175,10 +175,14 @@ def probed(folder: Path, *words: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_torchrun_with_replicas(tmp_path: Path) -> None:
-    """DistributedDataParallel shares the inf out with the gradients: both ranks skip the step."""
+    """DistributedDataParallel shares the inf out with the gradients: both ranks skip the step.
+
+    Where the inf came from cannot be looked at while the ranks wait for each other, so nothing is called clean.
+    """
     report = probed(tmp_path, "torchrun", "--nproc_per_node", "2", "train.py")
 
-    assert (report["outcome"], report["findings"], report["trace"]["remarks"]) == ("clean", [], [])
+    assert (report["outcome"], report["findings"], report["trace"]["remarks"]) == ("NOT MEASURED", [], [])
+    assert "without a cause that was found, step 2 first: the step talks to other processes" in report["reason"]
     seen = [(rank["rank"], rank["steps"], rank["skipped"], rank["scale_last"]) for rank in report["trace"]["ranks"]]
     assert seen == [(0, 3, 1, 512.0), (1, 3, 1, 512.0)]
 
