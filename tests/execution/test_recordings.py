@@ -126,6 +126,15 @@ def test_ranks_are_held_together_by_gradients_and_weights(recorded):
     assert (found.reduced_only, found.compared, found.first) == (True, 1, None)
 
 
+def test_why_nothing_was_recorded_is_said(recorded, tmp_path, capsys):
+    one = recordings.read(recorded(GENTLE, "float32", "0", "1"))
+    recordings.write(
+        one.model_copy(update={"processes": (), "why_not": "torch.compile is in use"}), tmp_path / "none.gz"
+    )
+    assert main(["compare", str(recorded(GENTLE, "float32", "0", "1")), str(tmp_path / "none.gz")]) == 2
+    assert capsys.readouterr().out.endswith("NOT MEASURED: torch.compile is in use\n")
+
+
 def test_a_file_that_is_no_recording(tmp_path, recorded, capsys):
     good, bad = recorded(GENTLE, "float32", "0", "1"), tmp_path / "bad.gz"
     for data in (b"{}", gzip.compress(b"{}"), good.read_bytes()[:100]):

@@ -62,14 +62,10 @@ def probe(
         report = witness(
             parts,
             command,
-            seconds=seconds,
-            emulate_cuda=emulate_cuda,
             folder=Path.cwd(),
-            capability=(int(major), int(minor)),
-            look=Look(shadow) if health or shadow else None,
-            numbers=numerics,
-            compare_compile=compare_compile,
-            record=record,
+            seconds=seconds,
+            capability=(int(major), int(minor)) if emulate_cuda else None,
+            look=Look(health, shadow, numerics, compare_compile, record),
             tell=_shown if show_output else None,
         )
     report = masked_model(report)

@@ -54,6 +54,8 @@ def compare(old: Recording, new: Recording) -> Comparison:
         steps=tuple(window.step for window, _ in both),
         first=_parting(first, pairs, findings),
         beyond=_parting(beyond, pairs, findings),
+        dropped=sum(window.dropped for pair in both for window in pair),
+        why_not=tuple(each.why_not for each in (old, new) if each.why_not),
         reduced_only=reduced_only,
     )
 
@@ -161,6 +163,8 @@ def lines(comparison: Comparison) -> Iterator[str]:
     yield f"compared  {counted(comparison.compared, 'result')} of steps {steps}"
     if comparison.reduced_only:
         yield "note: another number of processes, so only the gradients and weights of steps are held together"
+    if comparison.dropped:
+        yield f"note: {counted(comparison.dropped, 'result')} beyond the limit of a step not kept"
     if any(comparison.alone):
         old, new = comparison.alone
         yield f"note: without a counterpart: {counted(old, 'result')} of the old run, {new} of the new one"
@@ -184,7 +188,7 @@ def _lines(title: str, parting: Parting) -> Iterator[str]:
 
 def _last(comparison: Comparison) -> str:
     if not comparison.compared:
-        return "NOT MEASURED: the recordings have no result in common"
+        return f"NOT MEASURED: {'; '.join(comparison.why_not) or 'the recordings have no result in common'}"
     if comparison.first is None:
         return "the same, as far as the sketches tell"
     return "the runs part" if comparison.beyond is not None else "the same within rounding"

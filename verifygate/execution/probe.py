@@ -29,7 +29,7 @@ from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.order import OrderJudge
 from verifygate.execution.ranks import compare, read_run, with_ranks
 from verifygate.execution.recorded_trace import Trace
-from verifygate.execution.recordings import collected, write
+from verifygate.execution.recordings import collected, why_not, write
 from verifygate.execution.remedies import for_failure
 from verifygate.execution.run_findings import Ownership, findings
 from verifygate.execution.run_violations import violations_of_the_run
@@ -66,10 +66,30 @@ class Command:
 
 @dataclass(frozen=True)
 class Look:
-    """Look at the numbers of sampled steps."""
+    """What is looked at beside the protocol."""
 
+    health: bool = False
+    """The numbers of sampled steps."""
     shadow: bool = False
-    """Also repeat them in float32."""
+    """The same, and these steps again in float32."""
+    numbers: bool = False
+    """More steps than those after a skipped one, for the operation that makes an inf."""
+    compiled: bool = False
+    """Compiled graphs against eager ones."""
+    record: Path | None = None
+    """Where to write what the operations of a few steps computed."""
+
+    @property
+    def instruments(self) -> list[tuple[str, dict[str, Any]]]:
+        """What looks, beside the recorder."""
+        found: list[tuple[str, dict[str, Any]]] = [("numerics", {"asked": self.numbers}), ("dtypes", {})]
+        if self.health or self.shadow:
+            found.append(("health", {"values": True, "moves": True, "shadow": self.shadow}))
+        if self.compiled:
+            found.append(("compiled", {}))
+        if self.record is not None:
+            found.append(("values", {}))
+        return found
 
 
 def parsed(words: Sequence[str]) -> Command:
@@ -108,35 +128,22 @@ def probe(
     command: Command,
     words: Sequence[str],
     *,
-    seconds: float,
-    emulate_cuda: bool,
     folder: Path,
-    capability: tuple[int, int] = (8, 0),
-    look: Look | None = None,
-    numbers: bool = False,
-    compare_compile: bool = False,
-    record: Path | None = None,
+    seconds: float,
+    capability: tuple[int, int] | None = None,
+    look: Look = Look(),
     tell: Callable[[str], object] | None = None,
 ) -> ProbeReport:
     """Run the command in `folder` (where the user is) under the recorder; `tell` gets its output while it runs.
 
-    `look`: what is looked at beside the protocol. `numbers`: whether to watch more steps than those after a skipped one
-    for the operation that makes an inf. `compare_compile`: whether to compare compiled graphs with eager
-    ones. `record`: where to write what the operations of a few steps computed. Raises UsageError where it cannot start.
+    `capability`: of the CUDA device that is emulated; None for no emulation. Raises UsageError where it cannot start.
     """
     root = folder.resolve()
     named = command.script[0] != "-m" and not command.is_installed
     if named and not (script := Path(command.script[0]).resolve()).is_relative_to(root):
         root = script.parent
-    recorder: dict[str, Any] = {"sample": True, "emulated": emulate_cuda}
-    instruments: list[tuple[str, dict[str, Any]]] = [("recorder", recorder)]
-    instruments += [("numerics", {"asked": numbers}), ("dtypes", {})]
-    if look is not None:
-        instruments.append(("health", {"values": True, "moves": True, "shadow": look.shadow}))
-    if compare_compile:
-        instruments.append(("compiled", {}))
-    if record is not None:
-        instruments.append(("values", {}))
+    emulate_cuda = capability is not None
+    instruments = [("recorder", {"sample": True, "emulated": emulate_cuda}), *look.instruments]
     if emulate_cuda:
         instruments.insert(0, ("emulate_cuda", {"capability": capability}))
     with temporary_folder("probe") as private:
@@ -158,16 +165,16 @@ def probe(
             raise UsageError(f"the interpreter cannot be started: {error.strerror}", where=words[0]) from error
         trace = read_run(Path(private, "written"))
         scrubber = Scrubber(root, Path(private))
-        processes = collected(Path(private, "written"), root) if record is not None else ()
+        processes = collected(Path(private, "written"), root) if look.record is not None else ()
     report = _report(words, launched, trace, scrubber, str(command.interpreter), emulate_cuda=emulate_cuda)
     found: dict[str, object] = {}
-    if look is not None:
+    if look.health or look.shadow:
         found["health"] = health(launched.told)
-    if compare_compile:
+    if look.compiled:
         found["compiled"] = compiled(launched.told, scrubber.inside)
     report = report.model_copy(update=found)
-    if record is not None:
-        write(Recording(report=masked_model(report), processes=processes), record)
+    if look.record is not None:
+        write(Recording(report=masked_model(report), processes=processes, why_not=why_not(launched.told)), look.record)
     return report
 
 

@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,11 @@ def collected(written: Path, root: Path) -> tuple[tuple[Window, ...], ...]:
     return tuple(windows for windows in found if windows)
 
 
+def why_not(told: Sequence[dict[str, Any]]) -> str:
+    """Why the instrument did not look; empty where it did."""
+    return next((str(one["why_not"]) for one in told if one["event"] == "values" and one.get("why_not")), "")
+
+
 def _windows(path: Path, root: Path) -> Iterator[Window]:
     try:
         text = read_regular(path, MAX_BYTES).decode("ascii")
@@ -45,7 +50,6 @@ def _windows(path: Path, root: Path) -> Iterator[Window]:
 
 def _placed(row: dict[str, Any], root: Path) -> dict[str, Any]:
     path, line, symbol = row.pop("place")
-    row.pop("grad")
     lines = _lines(root, str(path)) if path else []
     text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
     return {**row, "path": path, "line": line, "symbol": symbol, "text": text}

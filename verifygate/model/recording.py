@@ -52,7 +52,8 @@ class Recording(Model):
     report: ProbeReport
     processes: tuple[tuple[Window, ...], ...]
     """Of each process that trained; the ranks of a run in the order in which they started."""
-    not_recorded: str = ""
+    why_not: str = ""
+    """Why steps of the run were not recorded; empty where nothing stood in the way."""
 
 
 class Cause(StrEnum):
@@ -94,5 +95,9 @@ class Comparison(Model):
     """The first pair that differs at all."""
     beyond: Parting | None = None
     """The first pair that differs by more than rounding explains."""
+    dropped: int = 0
+    """Results of both runs that were beyond the limit, and not kept."""
+    why_not: tuple[str, ...] = ()
+    """Why the old or the new run was not recorded."""
     reduced_only: bool = False
     """Whether the worlds have different sizes, so that only gradients and weights of steps are held together."""

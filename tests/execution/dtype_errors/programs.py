@@ -341,4 +341,16 @@ def train_step(m, x):
         ),
         ("bias = torch.randn(8, 8)", "bias = torch.randn(8, 8, dtype=torch.bfloat16)"),
     ),
+    "target_of_a_gradient": Program(
+        """m = nn.Linear(8, 1).to(torch.bfloat16)
+def train_step(m, x):
+    return F.huber_loss(m(x.to(torch.bfloat16)), torch.ones(4, 1))
+""",
+        (
+            "HuberLoss.self is bfloat16: an input of the operation whose gradient failed",
+            "HuberLoss.target is float32: an input of the operation whose gradient failed",
+            "remedy: cast the target to the dtype of the prediction",
+        ),
+        ("torch.ones(4, 1)", "torch.ones(4, 1, dtype=torch.bfloat16)"),
+    ),
 }

@@ -195,11 +195,9 @@ class _Window(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if len(self._rows) >= MOST_ROWS:
             self.dropped += 1
             return
-        autocast = self._values.recording.autocast()
         row = {"kind": kind, "operator": name, "dtype": _dtype(tensor), "device": tensor.device.type, **more}
-        self._rows.append(
-            row | {"shape": list(tensor.shape), "autocast": autocast or "", "grad": torch.is_grad_enabled()}
-        )
+        autocast = self._values.recording.autocast() or ""
+        self._rows.append(row | {"shape": list(tensor.shape), "autocast": autocast})
         self._sketches.append(sketch(tensor))
 
     def add_step(self, track: Any, recording: Recording) -> None:
