@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from special_files import device, huge, listening, pipe
 
 from verifygate.base import regular_files
 from verifygate.cli import main
@@ -82,26 +83,6 @@ def project(folder: Path) -> Path:
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder
-
-
-def pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def listening(path: Path) -> None:
-    import socket
-
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(os.fspath(path))
-
-
-def huge(path: Path) -> None:
-    with path.open("wb") as file:
-        file.truncate(1 << 38)
 
 
 def link_out(path: Path) -> None:

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from special_files import device, huge, listening, pipe
 
 from verifygate.base.regular_files import MIB, copy_or_link, open_regular, read_argument, read_regular
-
-
-def fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def listening(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(os.fspath(path))
-
-
-def sparse(path: Path) -> None:
-    with path.open("wb") as file:
-        file.truncate(1 << 40)
 
 
 def link_out(path: Path) -> None:
@@ -38,10 +20,10 @@ def link_out(path: Path) -> None:
 
 
 SPECIAL: dict[str, tuple[Callable[[Path], object], str]] = {
-    "pipe": (fifo, "it is a named pipe, not a regular file"),
+    "pipe": (pipe, "it is a named pipe, not a regular file"),
     "device": (device, "it is a device, not a regular file"),
     "socket": (listening, "it is a socket, not a regular file"),
-    "huge": (sparse, "it is larger than 1 MiB"),
+    "huge": (huge, "it is larger than 1 MiB"),
     "folder": (Path.mkdir, "Is a directory"),
     "link-out": (link_out, "it is a link that leads out of the tree"),
 }
@@ -132,7 +114,7 @@ def pour(handle: int, data: bytes) -> None:
 
 
 def test_a_copy_of_what_is_no_file_is_a_link(tree: Path) -> None:
-    fifo(tree / "pipe.py")
+    pipe(tree / "pipe.py")
     (tree / "a.py").write_bytes(b"a = 1\n")
     copy_or_link(tree / "pipe.py", tree / "there.py")
     assert (tree / "there.py").is_symlink()
