@@ -51,14 +51,14 @@ def test_a_file_that_breaks_the_analysis_is_listed(monkeypatch: pytest.MonkeyPat
 
 def test_an_entry_that_breaks_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its file counts as not analysed, and no rule on the order of events passes; other entry points are explored."""
-    original = entry_points.violations
+    original = entry_points.diagnose
 
     def breaks(graph):
         if graph.root.module.path == "bad.py":
             raise MemoryError
         return original(graph)
 
-    monkeypatch.setattr(entry_points, "violations", breaks)
+    monkeypatch.setattr(entry_points, "diagnose", breaks)
     result = analyse(SOURCES, RuleSelection())
     assert {each.path for each in result.findings if each.rule == "AMP201"} == {"good.py"}
     assert [each.path for each in result.not_analysed] == ["bad.py"]

@@ -52,7 +52,7 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
         shut: list[OSError] = []
         beside: list[Path] = []
         other: list[Path] = []
-        tree = root if confined or start.resolve().is_relative_to(root.resolve()) else start
+        tree = root if confined or start.resolve().is_relative_to(root.resolve()) else _folder_of(start)
         for file in walk(start, shut.append, beside, other) if start.is_dir() else [start]:
             if file.suffix in BESIDE_SOURCE:
                 other.append(file)
@@ -95,6 +95,10 @@ def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), 
         if not any(fnmatch(path, pattern) for pattern in patterns)
     ]
     return Sources(found.values(), unreadable, configuration.values())
+
+
+def _folder_of(start: Path) -> Path:
+    return start if start.is_dir() else start.parent
 
 
 def _read_source(file: Path, path: str, tree: Path) -> SourceFile:
