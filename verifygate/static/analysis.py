@@ -159,7 +159,7 @@ class Analysis:
     @shared
     def call_graph(self) -> CallGraph:
         """Who calls whom in the picked modules."""
-        return CallGraph(self.evaluator, self.modules)
+        return CallGraph(self.evaluator, self.modules, self.import_graph)
 
     @shared
     def scaler_allocations(self) -> list[ScalerAllocation]:

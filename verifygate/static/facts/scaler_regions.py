@@ -141,12 +141,11 @@ class ScalerRegions:
 
     def in_models_of(self, use: Use) -> list[WrittenRegion]:
         """The regions that models enter in their own forward, where the scaler of a loop serves no other."""
-        above = self.callers.above(use.function)
         found = []
         for region in () if use.regions else self.regions.all:
             if region.is_active and region.function.name == "forward" and self._is_module(region.function):
                 callers = self.callers.above(region.function)
-                if any(self.scales(each) and above & self.callers.above(each) for each in callers):
+                if any(self.scales(each) and self.callers.common(use.function, each) for each in callers):
                     found.append(region)
         return found
 

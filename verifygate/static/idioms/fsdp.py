@@ -128,7 +128,7 @@ class Sharding:
         """
         if not self._held.agree(wrap, place):
             return False
-        common = self.analysis.call_graph.above(wrap.function) & self.analysis.call_graph.above(place.function)
+        common = self.analysis.call_graph.common(wrap.function, place.function)
         return any(self._joins(function, wrap, place) for function in common) if common else unless_told
 
     def _joins(self, function: Function, wrap: Location, place: Location) -> bool:

@@ -153,6 +153,12 @@ def takes_unfrozen(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> boo
     )
 
 
+def takes_copied(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether an optimizer is given copies of parameters, such as the float32 masters of half weights."""
+    calls = [each for value in analysis.evaluator.values(optimizer, frame) for each in optimizer_calls(value)]
+    return bool(calls) and all(call.args and takes_copies(call.args[0], home) for call, home in calls)
+
+
 def _freezes(function: Function, analysis: Analysis) -> bool:
     parts = [function, *(callee for call in function.calls for callee in analysis.call_graph.callees(call, function))]
     return any(
@@ -328,12 +334,11 @@ def _run_together(cast: Location, step: Location, analysis: Analysis) -> bool:
 
 def step_of_program(place: Location, analysis: Analysis) -> Location | None:
     """A step of a live scaler in a program that builds the class of a place, and that leads to the step."""
-    sites = analysis.call_graph.sites(place.function)
-    above = frozenset[Function]().union(*(analysis.call_graph.above(site.caller) for site in sites))
+    callers = {site.caller for site in analysis.call_graph.sites(place.function)}
     for step in analysis.scaler_calls:
         if step.method != "step" or step.scaler.kind is ScalerKind.IDLE or makes_float(step.function, analysis):
             continue
-        if above & analysis.call_graph.above(step.function):
+        if any(analysis.call_graph.common(each, step.function) for each in callers):
             return step.place
     return None
 

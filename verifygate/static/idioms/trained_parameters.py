@@ -61,11 +61,10 @@ def takes_some(given: ast.expr, frame: Frame) -> bool:
 
 
 def takes_copies(given: ast.expr, frame: Frame) -> bool:
-    """Whether parameters are copied to float32 one by one: `[p.detach().float() for p in model.parameters()]`."""
+    """Whether new tensors are made of parameters, one by one: `[p.detach().float() for p in model.parameters()]`."""
     exprs = [given, *(_bound_to(given.id, frame) if isinstance(given, ast.Name) else ())]
     return any(
-        isinstance(each, ast.ListComp | ast.GeneratorExp)
-        and any(isinstance(node, ast.Attribute) and node.attr in ("float", "float32") for node in walk(each.elt))
+        isinstance(each, ast.ListComp | ast.GeneratorExp) and isinstance(each.elt, ast.Call)
         for expr in exprs
         for each in walk(expr)
     )

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from verifygate.base.fixpoint import fixpoint
 from verifygate.base.records import record
+from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.program import Function, Module
 from verifygate.static.values.domain import Bound, Frame
 from verifygate.static.values.evaluator import Evaluator
@@ -24,9 +25,10 @@ class Site:
 class CallGraph:
     """The call graph of the modules, both ways. Down it is followed call by call; up, all calls have to be known."""
 
-    def __init__(self, evaluator: Evaluator, modules: list[Module]) -> None:
+    def __init__(self, evaluator: Evaluator, modules: list[Module], imports: ImportGraph) -> None:
         self._evaluator = evaluator
         self._modules = modules
+        self._imports = imports
         self._callees: dict[ast.Call, tuple[Function, ...]] = {}
         self._above: dict[Function, frozenset[Function]] = {}
 
@@ -76,6 +78,12 @@ class CallGraph:
         if function not in self._above:
             self._above[function] = frozenset(fixpoint([function], self._directly_above))
         return self._above[function]
+
+    def common(self, one: Function, other: Function) -> frozenset[Function]:
+        """What leads to both functions in one run: a launcher that programs share runs one of them each time."""
+        if other.module.path not in self._imports.with_loaded(one.module.path):
+            return frozenset()
+        return self.above(one) & self.above(other)
 
     def _directly_above(self, function: Function) -> Iterator[Function]:
         yield from (site.caller for site in self.sites(function))

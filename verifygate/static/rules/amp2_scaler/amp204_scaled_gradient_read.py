@@ -232,8 +232,7 @@ def _watched(analysis: Analysis) -> Iterator[Match]:
     for call, function in analysis.calls if scaled else ():
         if last_name(call.func) != "watch" or not _is_watch(call, function, analysis):
             continue
-        above = analysis.call_graph.above(function)
-        joined = next((each for each in scaled if above & analysis.call_graph.above(each.function)), None)
+        joined = next((each for each in scaled if analysis.call_graph.common(function, each.function)), None)
         if joined is not None:
             place = Location(function, call)
             message = f"`{statement_text(place)}` takes gradients in the backward, multiplied by the loss scale"

@@ -77,10 +77,12 @@ from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
+from verifygate.static.idioms.half_weights import takes_copied
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath
 from verifygate.static.values.domain import ExternalResult, Frame, Literal
@@ -103,6 +105,9 @@ _TIMES = r"(?i)bench|speed|profil|throughput"
 def check(analysis: Analysis) -> Iterator[Match]:
     """The violations of the table that bear this code, each worded after what shows it."""
     for report in analysis.violations(RULE.code):
+        if _steps_copies(report, analysis):
+            analysis.gave_up(report.place, "gradients of copies, such as float32 masters, are set by hand", RULE.code)
+            continue
         text = statement_text(report.place)
         only_timed = re.search(_TIMES, report.place.function.name) is not None
         assumes = report.assumes or ("what it trains is kept" if only_timed else "")
@@ -112,6 +117,18 @@ def check(analysis: Analysis) -> Iterator[Match]:
             for item in block.items:
                 if (certain := _accumulates(item.context_expr, function, analysis)) is not None:
                     yield from _zeroed_first(block, certain, function, analysis)
+
+
+def _steps_copies(report: ViolationReport, analysis: Analysis) -> bool:
+    """Whether the optimizer steps copies of the parameters that a backward reaches."""
+    steps = ((place.node, place.function) for place, _ in (*report.path, (report.shown_at, "")))
+    return any(
+        isinstance(node, ast.Call)
+        and last_name(node.func) in ("unscale_", "step")
+        and bool(node.args)
+        and takes_copied(node.args[0], analysis.evaluator.root_frame(function), analysis)
+        for node, function in steps
+    )
 
 
 def _accumulates(context: ast.expr, function: Function, analysis: Analysis) -> bool | None:

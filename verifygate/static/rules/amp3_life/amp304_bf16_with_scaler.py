@@ -126,12 +126,11 @@ def check(analysis: Analysis) -> Iterable[Match]:
 
 def _for_a_policy(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[Match]:
     """A scaler of no region, in a program whose model FSDP runs in bfloat16 by its policy."""
-    above = analysis.call_graph.above(scaler.function)
     for shard in shard_calls(analysis):
         dtypes = {policy.parameters for policy in shard.policies}
         if dtypes != {frozenset({Dtype.BFLOAT16})} or not analysis.path_conditions.agree(shard.place, scaler.place):
             continue
-        if not above & analysis.call_graph.above(shard.function):
+        if not analysis.call_graph.common(scaler.function, shard.function):
             continue
         asked = scaler.enabled is not None or bool(analysis.enclosing.conditions(scaler.call, scaler.function))
         if asked and any(

@@ -86,6 +86,7 @@ from verifygate.static.idioms.half_weights import (
     refused_by_a_framework,
     refused_steps,
     step_of_program,
+    takes_copied,
     takes_unfrozen,
     whose_dtype,
 )
@@ -427,8 +428,8 @@ def _that_take(
     for step, refuses in steps:
         trained = is_trained(model, step.args[0], frame, analysis.evaluator) if step.args else None
         trained = False if trained is None and is_frozen(model, frame) else trained
-        if step.args and takes_unfrozen(step.args[0], frame, analysis):
-            trained = False  # of what is frozen in half nothing is stepped
+        if step.args and (takes_unfrozen(step.args[0], frame, analysis) or takes_copied(step.args[0], frame, analysis)):
+            trained = False  # of what is frozen in half, or copied from it, nothing is stepped
         if trained is None and step.args and asks_another(model, step.args[0], frame, analysis.evaluator):
             analysis.gave_up(Location(function, step), f"whether `{model}`, which is half, is stepped here", RULE.code)
             continue

@@ -113,9 +113,8 @@ def _hooks(analysis: Analysis) -> Iterator[Match]:
         if not any(_HOOK.fullmatch(analysis.roles.known_name(each, frame)) for each in given):
             continue
         place = Location(function, call)
-        above = analysis.call_graph.above(function)
         for scaler in analysis.scaler_allocations:
-            if scaler.off or not above & analysis.call_graph.above(scaler.function):
+            if scaler.off or not analysis.call_graph.common(function, scaler.function):
                 continue
             if analysis.path_conditions.agree(place, scaler.place):
                 yield Match(
