@@ -6,9 +6,11 @@ import hashlib
 import os
 import subprocess
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import special_files
 from planted_git import FORMS, Planted
 
 from verifygate.base.errors import UsageError
@@ -252,6 +254,20 @@ def test_special_files_in_the_place_of_gits_own(planted: Planted) -> None:
         os.mkfifo(planted.root / ".git" / name)
     assert git.head(planted.root)[0]
     assert git.changed(planted.root, "HEAD") == ()
+
+
+@pytest.mark.parametrize("place", [".", "sub/deeper"])
+@pytest.mark.parametrize("made", [special_files.pipe, special_files.device])
+def test_patterns_that_git_would_wait_for_are_refused_at_once(
+    planted: Planted, place: str, made: Callable[[Path], None]
+) -> None:
+    (planted.root / place).mkdir(parents=True, exist_ok=True)
+    (planted.root / place / ".gitignore").unlink(missing_ok=True)
+    made(planted.root / place / ".gitignore")
+    with pytest.raises(UsageError, match=r"\.gitignore: git cannot read its patterns: it is a"):
+        git.changed(planted.root, "HEAD")
+    with pytest.raises(UsageError, match=r"git cannot read its patterns"):
+        git.ignored(planted.root / "sub" if place != "." else planted.root)
 
 
 def test_what_is_to_be_protected_of_a_working_tree_and_its_submodules(planted: Planted, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stage_registry import STAGES
 from verifygate.static.registry import check_rules, chosen
+from verifygate.static.unread import refuse_settings_alone
 
 Progress = Callable[[str], None]
 _RUN_CODE = frozenset(("execution", "performance"))
@@ -84,7 +85,8 @@ def run(
     job does not tell what changed, the verdict is BLOCK. With `start_found`, programs that train are looked for and run
     as entries; without it, no program is started that nobody named. `guarded` are folders that the project's code must
     not change: that of the reports.
-    Raises UsageError for what a user can put right before anything runs: no sources, a broken specification.
+    Raises UsageError for what a user can put right before anything runs: no sources, settings alone, a broken
+    specification.
     """
     started, clock = dt.datetime.now(dt.UTC), time.monotonic()
     sources = read_sources(settings.root, settings.sources, settings.project.exclude)
@@ -96,6 +98,9 @@ def run(
             f"`[project] exclude` leaves out {', '.join(settings.project.exclude) or 'nothing'}",
         )
     check_rules(settings)
+    asked = [name for name in STAGES if not stages or name in stages]
+    if "static" in asked:
+        refuse_settings_alone(sources)
     programs: tuple[Program, ...] = ()
     if start_found:
         settings, programs = settings_with_found(settings, sources)
@@ -109,7 +114,6 @@ def run(
     commit = base.commit if base is not None else ""
     ruling = policy.commit if policy is not None and policy.state is PolicyState.BASE else ""
     subject = subject_of(settings, ruling, guarded)
-    asked = [name for name in STAGES if not stages or name in stages]
     trusted = subject.trusted_state() if _RUN_CODE.intersection(asked) else {}
     provenance = _provenance(settings, sources, tests="execution" in asked)  # now: meanwhile somebody may commit
     context = StageContext(settings, sources, subject, {}, commit, progress, policy.commit if policy else commit)
