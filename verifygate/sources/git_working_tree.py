@@ -120,7 +120,7 @@ def _refuse_odd_ignore_files(repository: Repository, folder: Path) -> None:
     above = [each for each in here.parents if repository.top is not None and each.is_relative_to(repository.top)]
     for place in (*above, *_folders_with(_IGNORE_FILE, here)):
         try:
-            open_regular(Path(place) / _IGNORE_FILE).close()
+            open_regular(place / _IGNORE_FILE).close()
         except RefusedError as error:
             where = os.path.relpath(error.filename, here)
             raise UsageError(
@@ -130,11 +130,11 @@ def _refuse_odd_ignore_files(repository: Repository, folder: Path) -> None:
             continue
 
 
-def _folders_with(name: str, top: Path) -> Iterator[str]:
+def _folders_with(name: str, top: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(top):
         folders[:] = [each for each in folders if each != ".git"]
         if name in names:
-            yield place
+            yield Path(place)
 
 
 def pointer_of(blob: bytes) -> str:

@@ -55,8 +55,8 @@ No fix: where the number goes, something may ask for its dtype.
 
 ## What it cannot see
 Dtypes that come from inputs or configurations, and sums of more than one number: those of a few terms are common in a
-model's forward. How many micro-batches there are, and how much of the new weights an average takes, where the source
-does not say it.
+model's forward. How many micro-batches there are. Listed as not followed is an average of half weights of which the
+source does not tell how much it takes of the new ones, or that a container of tensors holds.
 
 ## References
 - https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.dtype
@@ -70,7 +70,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.facts.module_dtypes import ModuleDtype
-from verifygate.static.idioms.half_weights import way_at
+from verifygate.static.idioms.half_weights import tell_what_is_open, way_at
 from verifygate.static.idioms.running_averages import UPDATES, average_updates, numbers_of
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.enclosing import Loop
@@ -239,14 +239,23 @@ def _averages(function: Function, analysis: Analysis) -> Iterator[Match]:
     frame = analysis.evaluator.root_frame(function)
     for update in average_updates(function, analysis):
         ways = [way for dtype in _STILL if (way := way_at(update.place.node, dtype, update.model, frame, analysis))]
-        if not ways or update.share is None:
+        if not ways:
+            tell_what_is_open(update.place.node, update.model, frame, analysis)
             continue
         way = ways[0]
-        numbers = numbers_of(update.share, function, analysis)
+        if not update.is_held:
+            reason = f"whether `{statement_text(update.place)}` moves an average in {way.dtype} cannot be told"
+            analysis.gave_up(update.place, reason, RULE.code)
+            continue
+        numbers = numbers_of(update.share, function, analysis) if update.share is not None else {None}
         taken = {None if each is None else min(each, 1.0 - each) for each in numbers}
         small = [each for each in taken if each is not None and each < _STILL[way.dtype]]
         if not small or len(small) < len(taken - {None}):
-            continue  # a share that is nowhere told may be large
+            if taken == {None}:  # it may be large
+                text = statement_text(update.place)
+                reason = f"how much `{text}` takes of new weights, for an average in {way.dtype}, cannot be told"
+                analysis.gave_up(update.place, reason, RULE.code)
+            continue
         yield Match(
             update.place,
             f"`{statement_text(update.place)}` keeps an average of weights in {way.dtype}, and stands still: "
