@@ -86,6 +86,10 @@ def train(rows):
 
     assert gaps(text) == [("AMP701", 16, "how much of what `SGD` steps is lost in float16 weights is not judged")]
     assert gaps(text.replace("        self.half()\n", "")) == []
+    perhaps = text.replace("self.half()", "if torch.cuda.is_available(): self.half()")
+    assert gaps(perhaps) == [
+        ("AMP701", 9, "whether the weights of `net` (train.py:16) are half by this cast cannot be told")
+    ]
 
 
 def test_parameters_that_are_halved_one_by_one():

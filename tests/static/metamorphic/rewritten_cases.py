@@ -44,15 +44,20 @@ class WithoutAnnotations(ast.NodeTransformer):
 
 
 class Printing(ast.NodeTransformer):
-    """Every function says first what it is given."""
+    """Every function says first what it is given, but for those that only stand for another one."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)
         names = [ast.Name(each.arg, ast.Load()) for each in node.args.args[:2] if each.arg not in ("self", "cls")]
         told = ast.Expr(ast.Call(ast.Name("print", ast.Load()), [ast.Constant(node.name), *names], []))
         at = 1 if ast.get_docstring(node) is not None else 0
-        node.body.insert(at, told)
+        if not all(isinstance(each, ast.Pass | ast.Raise) or _is_constant(each) for each in node.body):
+            node.body.insert(at, told)
         return node
+
+
+def _is_constant(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 class Unchained(ast.NodeTransformer):

@@ -242,12 +242,13 @@ class ModuleDtypes:
                 others = others or may_have_weights(name, part, self.evaluator)
         dtypes = {each.dtype for of_part in found for each in of_part}
         only = len(dtypes) == 1 and not others
-        if whole := self._of_whole(made):
+        whole = self._of_whole(made)
+        if any(each.sure for each in whole):
             return whole
-        return tuple(replace(each, sure=each.sure and only) for of_part in found for each in of_part)
+        return (*(replace(each, sure=each.sure and only) for of_part in found for each in of_part), *whole)
 
     def _of_whole(self, made: Class) -> Found:
-        """By a cast of the object in its own constructor: sure where nothing is kept in it behind the cast."""
+        """By a cast of the object in its own constructor; unknown where a condition or a setting decides about it."""
         methods = (each.methods.get("__init__") for each in self.evaluator.linearised(made))
         constructor = next(filter(None, methods), None)
         if constructor is None or not constructor.parameters:
@@ -257,7 +258,7 @@ class ModuleDtypes:
             if cast := self.cast(call, frame):
                 later = [each for each in constructor.of_kind(ast.Assign) if each.lineno > call.lineno]
                 alone = not later and not self.enclosing.conditions(call, constructor)
-                return tuple(replace(each, sure=each.sure and alone) for each in cast)
+                return cast if alone and all(each.sure for each in cast) else _unknown(call, frame)
         return ()
 
     def _of_itself(self, frame: Frame, steps: int) -> Found:
