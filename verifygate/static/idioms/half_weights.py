@@ -25,6 +25,8 @@ _UNSCALES_ITSELF = "_step_supports_amp_scaling"
 """An optimizer with this attribute takes the scale itself: the scaler hands it over and unscales nothing."""
 WEIGHTS = "AMP701"
 """The rule about half weights that are stepped, under which what is open of the dtype of weights is told."""
+ABOUT_WEIGHTS = ("AMP4", "AMP7")
+"""The rules that tell of a cast what comes of weights that it makes half."""
 _PREPARES = frozenset({"prepare", "prepare_optimizer", "setup", "setup_optimizers"})
 _ADAPTED = "peft.get_peft_model"
 _QUANTIZED = frozenset({"quantization_config", "load_in_4bit", "load_in_8bit"})
@@ -120,7 +122,7 @@ def half_models(
     for model in models_in(given[0], frame, analysis.evaluator):
         way = way_at(call, dtype, model, frame, analysis)
         if way is None:
-            tell_what_is_open(call, model, frame, analysis)
+            tell_what_is_open(model, frame, analysis)
         if way is None or _is_lifted(way.cast.function, analysis):
             continue
         if takes_some(given[0], frame):
@@ -141,24 +143,22 @@ def way_at(node: ast.AST, dtype: Dtype, model: ast.expr, frame: Frame, analysis:
     return min(ways, key=lambda each: not each.sure, default=None)
 
 
-def tell_what_is_open(node: ast.AST, model: ast.expr, frame: Frame, analysis: Analysis) -> None:
+def tell_what_is_open(model: ast.expr, frame: Frame, analysis: Analysis) -> None:
     """Note the casts by which a model may be half all the same, for all rules that ask for the dtype of weights."""
-    for each in analysis.module_dtypes.open_casts(model, frame):
-        where = f"{frame.function.module.path}:{getattr(node, 'lineno', 0)}"
-        reason = f"whether the weights of `{ast.unparse(model)}` ({where}) are half by this cast cannot be told"
+    for each in analysis.module_dtypes.open_casts(model, frame) if not frame.function.module.file.is_test else ():
+        reason = f"whether the weights of `{ast.unparse(model)}` are half by this cast cannot be told"
         analysis.gave_up(each.cast, reason, WEIGHTS)
 
 
-def halved_in_place(analysis: Analysis) -> Iterator[tuple[Location, Dtype]]:
+def halved_in_place(analysis: Analysis) -> Iterator[Location]:
     """What writes half data into parameters one by one: `layer.weight.data = layer.weight.data.half()`."""
     for function in analysis.functions:
         frame = analysis.evaluator.root_frame(function)
         for put in function.of_kind(ast.Assign):
             match put:
                 case ast.Assign(targets=[ast.Attribute(attr="data")], value=ast.Call() as call):
-                    for each in analysis.module_dtypes.cast(call, frame):
-                        if each.dtype in HALVES:
-                            yield Location(function, put), each.dtype
+                    if any(each.dtype in HALVES for each in analysis.module_dtypes.cast(call, frame)):
+                        yield Location(function, put)
 
 
 def is_quantized(made: ast.AST) -> bool:

@@ -176,12 +176,10 @@ def _tell_what_is_not_judged(analysis: Analysis) -> None:
             if not has_master_weights(half, analysis):
                 reason = f"how much of what `{half.name}` steps is lost in {dtype} weights is not judged"
                 analysis.gave_up(half.place, reason, RULE.code)
-    for place, dtype in halved_in_place(analysis):
+    for place in halved_in_place(analysis):
         files = analysis.program.sources.each(analysis.import_graph.together(place.path))
         if not place.function.module.file.is_test and any(b"optim." in file.data for file in files):
-            analysis.gave_up(
-                place, f"whether the weights that this makes {dtype} are trained cannot be told", RULE.code
-            )
+            analysis.gave_up(place, "whether the weights that this makes half are trained cannot be told", RULE.code)
 
 
 def _is_scaled(half: HalfOptimizer, analysis: Analysis) -> bool:

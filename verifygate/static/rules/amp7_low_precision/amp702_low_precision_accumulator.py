@@ -167,7 +167,7 @@ def _made(target: ast.expr, frame: Frame, analysis: Analysis) -> list[tuple[Loca
         dtype = _dtype_of_new(expr, home, analysis)
         if dtype is None:
             return []
-        found.append((Location(home.function, expr), dtype, _is_one_number(expr)))
+        found.append((Location(home.function, expr), dtype, _is_one_number(expr, home)))
     return found
 
 
@@ -192,7 +192,7 @@ def _dtype_of_new(expr: ast.expr, frame: Frame, analysis: Analysis) -> Dtype | N
     if not isinstance(expr, ast.Call):
         return None
     if isinstance(expr.func, ast.Attribute) and expr.func.attr in (*_CASTS, "to"):
-        if not _is_new(expr.func.value, frame, analysis):
+        if not _is_new(_named(expr.func.value, frame), frame, analysis):
             return None
         given = [*expr.args, *(word.value for word in expr.keywords if word.arg == "dtype")]
         if expr.func.attr in _CASTS:
@@ -208,14 +208,24 @@ def _dtype_of_new(expr: ast.expr, frame: Frame, analysis: Analysis) -> Dtype | N
     return None
 
 
+def _named(expr: ast.expr, frame: Frame) -> ast.expr:
+    """What a name that is bound once in the function stands for."""
+    found = frame.function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
+    only = found[0] if len(found) == 1 and found[0].kind == "value" else None
+    return only.expr if only is not None and only.expr is not None else expr
+
+
 def _is_new(expr: ast.expr, frame: Frame, analysis: Analysis) -> bool:
     return isinstance(expr, ast.Call) and _MAKE.match(analysis.roles.known_name(expr.func, frame)) is not None
 
 
-def _is_one_number(expr: ast.expr) -> bool:
+def _is_one_number(expr: ast.expr, frame: Frame) -> bool:
     """Whether a call makes a tensor of one number: `torch.tensor(0.0)`, `torch.zeros(())`, `torch.zeros(1)`."""
-    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and isinstance(expr.func.value, ast.Call):
-        expr = expr.func.value
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute):
+        made = _named(expr.func.value, frame)
+        if not isinstance(made, ast.Call):
+            break
+        expr = made
     if not isinstance(expr, ast.Call) or not expr.args:
         return False
     match expr.args[0]:
@@ -240,7 +250,7 @@ def _averages(function: Function, analysis: Analysis) -> Iterator[Match]:
     for update in average_updates(function, analysis):
         ways = [way for dtype in _STILL if (way := way_at(update.place.node, dtype, update.model, frame, analysis))]
         if not ways:
-            tell_what_is_open(update.place.node, update.model, frame, analysis)
+            tell_what_is_open(update.model, frame, analysis)
             continue
         way = ways[0]
         if not update.is_held:
