@@ -218,4 +218,18 @@ def test_an_oracle_answers_by_its_check(world: World, written: Writer, status: S
     world.oracles = [check("execution.oracle-scale-invariance", status, kind=EvidenceClass.EXECUTED)]
     found = asked(world, written("- run: {oracle: scale-invariance}"))
     assert found.status is (Status.NOT_MEASURED if status is Status.NOT_APPLICABLE else status)
+    assert ("name what trains" in found.remedy) is (status is Status.NOT_APPLICABLE)
     assert asked(world, written("- run: {oracle: nan-loss}")).status is Status.NOT_MEASURED
+
+
+def test_what_a_dead_entry_could_not_be_asked_says_how_it_died(world: World, written: Writer) -> None:
+    """Entries are named, so naming them is no advice."""
+    died = check("execution.oracle-inf-injection", Status.FAIL, kind=EvidenceClass.EXECUTED)
+    world.oracles = [died.model_copy(update={"actual": "entry 1: it raised KeyError", "remedy": "store the key"})]
+    found = asked(world, written("- run: {oracle: no-cuda}"))
+    said = "execution.edge-no-cuda could not be asked: entry 1: it raised KeyError"
+    assert (found.status, said in found.actual, found.remedy) == (Status.NOT_MEASURED, True, "store the key")
+
+    world.oracles.append(check("execution.edge-nan-loss", Status.PASS, kind=EvidenceClass.EXECUTED))
+    assert "execution.oracle-schedule" in asked(world, written("- run: {oracle: schedule}")).actual
+    assert "KeyError" not in asked(world, written("- run: {oracle: schedule}")).actual

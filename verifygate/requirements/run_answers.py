@@ -39,7 +39,7 @@ def run(query: Query, facts: Facts) -> Answer:
     asked = query.run
     assert asked is not None  # noqa: S101 - a query of this kind has one
     if asked.oracle:
-        return carried_over(ORACLE_CHECKS[asked.oracle], facts, "name what trains in `execution.oracles.entries`")
+        return _oracle(ORACLE_CHECKS[asked.oracle], facts)
     execution = facts.execution
     if isinstance(execution, Missing):
         return execution.answer
@@ -50,6 +50,17 @@ def run(query: Query, facts: Facts) -> Answer:
         return Answer(Status.NOT_MEASURED, "no run was recorded", remedy=TRAIN)
     ask = next(judge for key, judge in _JUDGES.items() if getattr(asked, key) is not None)
     return _together([(kind, ask(asked, trace, kind)) for kind, trace in runs], facts, asked)
+
+
+def _oracle(wanted: str, facts: Facts) -> Answer:
+    """What an oracle answered; where an entry ended before it could be asked, how that one ended."""
+    stage = facts.stage("execution")
+    checks = {} if isinstance(stage, Missing) else {each.id: each for each in stage.checks}
+    first = checks.get(ORACLE_CHECKS[Oracle.INF_INJECTION])
+    was_asked = any(each.startswith("execution.edge-") for each in checks)
+    if not was_asked and first is not None and first.status in (Status.FAIL, Status.NOT_MEASURED):
+        return Answer(Status.NOT_MEASURED, f"{wanted} could not be asked: {first.actual}", remedy=first.remedy)
+    return carried_over(wanted, facts, "name what trains in `execution.oracles.entries`")
 
 
 def recorded_runs(execution: ExecutionDetails) -> Iterator[Run]:
