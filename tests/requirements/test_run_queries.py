@@ -25,6 +25,8 @@ Writer = Callable[..., Path]
 RIGHT = ("scale", "backward", "unscale", "clip", "step", "update")
 ORDER = "- run: {order: [scale, backward, unscale, clip, step, update]}"
 COUNTS = (("autocast", 4), ("get_scale", 4), ("optimizer", 1), ("scale", 4))
+PLAIN = ("backward", "optimizer-step")
+PLAIN_COUNTS = (("backward", 4), ("optimizer", 1), ("optimizer.step", 4))
 
 
 def steps(*orders: tuple[str, ...], **own: Any) -> TraceSummary:
@@ -128,6 +130,9 @@ def test_what_either_run_did_wrong_counts(world: World, written: Writer) -> None
     [
         ("{events: [get-scale, autocast]}", steps(RIGHT), Status.PASS),
         ("{events: [scaler-state-saved]}", steps(RIGHT), Status.FAIL),
+        ("{events: [scale, step]}", steps(PLAIN, counts=PLAIN_COUNTS), Status.NOT_MEASURED),
+        ("{events: [scale, zero-grad]}", steps(PLAIN, counts=PLAIN_COUNTS), Status.FAIL),
+        ("{events: [scale, step]}", steps(PLAIN, counts=(*PLAIN_COUNTS, ("scale", 1))), Status.FAIL),
         ("{dtype: bfloat16}", steps(RIGHT), Status.PASS),
         ("{dtype: bfloat16, device: cpu}", steps(RIGHT), Status.PASS),
         ("{dtype: bfloat16, device: cuda}", steps(RIGHT), Status.NOT_MEASURED),
@@ -142,6 +147,14 @@ def test_events_types_and_parameters(
 ) -> None:
     world.run = run
     assert asked(world, written(f"- run: {query}")).status is status
+
+
+def test_training_in_float32_alone_is_named(world: World, written: Writer) -> None:
+    """As tests do on a machine without CUDA: steps were recorded, and show nothing about a scaler."""
+    world.run = steps(PLAIN, counts=PLAIN_COUNTS)
+    told = "no step with a live scaler of the project's own code was recorded"
+    assert asked(world, written(ORDER)).actual.endswith(told)
+    assert told in asked(world, written("- run: {events: [scale]}")).actual
 
 
 def scales(*values: float, skipped: int = 0) -> TraceSummary:
