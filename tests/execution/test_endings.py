@@ -81,6 +81,14 @@ def test_what_a_library_raises_by_name_is_its_guard_and_a_missing_attribute_is_n
     assert kind("RuntimeError", raised=False) is Kind.GUARD
 
 
+def test_a_function_that_pytest_takes_for_a_test_is_told(tmp_path: Path):
+    """As one that a test file imports, and that is called `test_...`: it asks for fixtures that nobody wrote."""
+    message = "('model', <FixtureRequest for <Function test_fit>>)"
+    ending = classed("FixtureLookupError", message, [], raised=True, root=tmp_path)
+    how = "write a fixture `model`, or keep pytest from collecting `test_fit`, if that is no test"
+    assert (ending.is_fault, ending.remedy) == (False, how)
+
+
 def test_an_attribute_that_torch_lacks_for_a_device_is_the_machines(tmp_path: Path):
     inside = (str(Path(sys.prefix) / "site-packages" / "torch" / "cuda" / "memory.py"), 9)
 

@@ -56,6 +56,10 @@ _REMEDIES = (
 """What an error's message says is missing -> what to write."""
 
 
+_NO_FIXTURE = re.compile(r"^\('(\w+)', <\w*Request for <Function ([\w\[\]-]+)>")
+"""What pytest's FixtureLookupError holds: the argument, and the function that it took for a test."""
+
+
 @dataclass(frozen=True)
 class Ending:
     """How a run ended that did not end well."""
@@ -79,6 +83,9 @@ def classed(error: str, message: str, trace: Sequence[Place], *, raised: bool, r
     own = [place for place in trace if Path(place[0]).is_relative_to(root) and not is_installed(place[0])]
     place = own[-1] if own else ("", 0)
     in_own_code = bool(own) and trace[-1] == place
+    if error == "FixtureLookupError" and (asked := _NO_FIXTURE.match(message)):
+        how = f"write a fixture `{asked[1]}`, or keep pytest from collecting `{asked[2]}`, if that is no test"
+        return Ending(Kind.GUARD, place, how)
     if remedy := _lacking(error, message, trace, root, refused=raised and in_own_code):
         return Ending(Kind.MACHINE, place, remedy)
     if raised and in_own_code:

@@ -113,12 +113,13 @@ def trace_check(
     on: bool,
     sources: Sources,
     asked: Sequence[Place],
+    remedy: str = "",
     why_not: str = "",
 ) -> Check:
     """`execution.trace`: AMP ran in the tests, here or with CUDA emulated, and kept to the protocol.
 
     `asked` is where float16 with a loss scale is asked for, and no oracle saw it at work: then it has to be seen here,
-    and `why_not` says why it was not.
+    and `why_not` says why it was not. `remedy` is that of an oracle that could not see it.
     """
     unseen = asked if not any(each.has_live_scaler for each in runs) else ()
     status, actual = _judgement(runs, session, on=on, sources=sources, unseen=unseen, why_not=why_not)
@@ -152,7 +153,7 @@ def trace_check(
     remedies = {
         Status.FAIL: "correct the lines shown",
         Status.PARTIAL: "look at the lines shown",
-        Status.NOT_MEASURED: "let a test train a few steps with autocast and a live scaler",
+        Status.NOT_MEASURED: remedy or "let a test train a few steps with autocast and a live scaler",
     }
     return Check(
         id=ID,

@@ -78,7 +78,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         run(command)
     except SystemExit as end:
-        tell("ended", how="exit", code=_exit_code(end), trace=_trace(end))
+        said = end.code if isinstance(end.code, str) else ""
+        tell("ended", how="exit", code=_exit_code(end), said=said.partition("\n")[0], trace=_trace(end))
         raise
     except BaseException as error:
         for look in at_failure:

@@ -30,7 +30,7 @@ def summary(report: Report, folder: str) -> str:
     every = causes(report.reasons)
     for cause in every[:MOST_REASONS]:
         reason = cause.reason
-        where = f"{plain(reason.path)}:{reason.line}: " if reason.path else ""
+        where = f"{plain(reason.path)}{f':{reason.line}' if reason.line else ''}: " if reason.path else ""
         lines.append(f"  {where}{plain(reason.text, LONG)}")
         if reason.action:
             lines.append(f"    -> {plain(reason.action, LONG)}")
@@ -95,7 +95,7 @@ def _left_open(report: Report) -> list[str]:
         for asked in found[:MOST_REASONS]
     ]
     told += [
-        f"  not shown     {stage}: {statuses([each.check for each in checks])}, none of them required"
+        f"  not shown     {stage}: {statuses([each.check for each in checks])}, none of which blocks by itself"
         for stage, checks in view.gathered.items()
     ]
     more = len(found) - MOST_REASONS

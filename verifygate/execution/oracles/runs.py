@@ -123,7 +123,8 @@ class Seen:
             return "was stopped at its time limit" if end["how"] == "time" else f"died ({end['how']})"
         if end["how"] == "raised":
             return f"raised {end['error']}: {end['message']}"
-        return f"ended with exit code {end.get('code')}"
+        said = f": {end['said']}" if end.get("said") else ""
+        return f"ended with exit code {end.get('code')}{said}"
 
 
 def run_jobs(subject: Subject, jobs: Sequence[Job], folder: Path, *, parallel: int = MOST_PARALLEL) -> list[Seen]:
