@@ -15,7 +15,6 @@ from verifygate.sources.tree import Sources
 
 if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
-    from verifygate.config.settings import StaticSettings
     from verifygate.static.analysis_result import AnalysisResult
     from verifygate.static.engine import Kept
 
@@ -36,7 +35,7 @@ class BaseFindings:
         root: Path,
         commit: str,
         is_audited: Callable[[str], bool],
-        selection: StaticSettings | RuleSelection,
+        selection: RuleSelection,
         kept: Kept | None = None,
     ) -> BaseFindings:
         """Read and analyse those files of a commit. Raises UsageError as the analysis of today's files does.

@@ -13,6 +13,7 @@ from verifygate.baseline import apart
 from verifygate.change.base_findings import BaseFindings
 from verifygate.change.moved_code import code_around
 from verifygate.config.settings import Settings, VerdictSettings
+from verifygate.config.version_pins import allowed_versions
 from verifygate.model import (
     Changes,
     Outcome,
@@ -26,6 +27,7 @@ from verifygate.model import (
 from verifygate.model.precision_contract import altered
 from verifygate.process.subject import Subject
 from verifygate.rule_codes import SecurityRisk
+from verifygate.sources.commit_tree import CommitTree
 from verifygate.sources.file import SourceFile
 from verifygate.sources.git_export import export
 from verifygate.sources.suppressions import directives
@@ -37,11 +39,15 @@ class BaseRevision:
     """The commit that a change is based on, and what the rules find there."""
 
     found: BaseFindings
+    torch_version: str
+    """What that commit allows."""
 
     @classmethod
     def at(cls, settings: Settings, commit: str) -> BaseRevision:
         """Read and analyse the files of a commit. Raises UsageError as the analysis of today's files does."""
-        return cls(BaseFindings.at(settings.root, commit, lambda path: _is_audited(path, settings), settings.static))
+        selection = settings.static.selection.allowing(allowed_versions(CommitTree(settings.root, commit)))
+        found = BaseFindings.at(settings.root, commit, lambda path: _is_audited(path, settings), selection)
+        return cls(found, selection.torch_version)
 
     @property
     def commit(self) -> str:
@@ -87,7 +93,7 @@ class BaseRevision:
                     (root / new).parent.mkdir(parents=True, exist_ok=True)
                     (root / old).rename(root / new)
             sources = Sources([SourceFile(file.path, file.data) for file in self._under_present_paths()])
-            tree = AuditedTree(root, sources, settings.static.torch_version)
+            tree = AuditedTree(root, sources, self.torch_version)
             return frozenset(each.fingerprint for each in examine(tree, settings.security).findings)
 
     def _under_present_paths(self) -> list[SourceFile]:

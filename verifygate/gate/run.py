@@ -235,7 +235,7 @@ def _run_stage(name: str, context: StageContext) -> StageResult:
         clock = time.monotonic()  # to import it is not the stage's own time
         result = stage.run(context)
         result = result.model_copy(
-            update={"findings": with_proven_fixes(result.findings, context.sources, context.settings.static)}
+            update={"findings": with_proven_fixes(result.findings, context.sources, context.settings.selection)}
         )
     except UsageError:
         raise
