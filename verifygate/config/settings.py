@@ -7,9 +7,9 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from verifygate.base.errors import UsageError
 from verifygate.config.documents import Document, read_toml
@@ -84,6 +84,9 @@ class OraclesSettings(Model):
 class ExecutionSettings(Model):
     """`[execution]`: how the project's own tests run."""
 
+    tests: bool = True
+    """Whether the project has tests. With `false` there are none: no file is taken for one, whatever it is called, and
+    nothing is asked of them."""
     pytest: tuple[str, ...] = ()
     """Arguments for pytest: paths and options; by default the discovered test paths."""
     interpreter: str = ""
@@ -128,6 +131,13 @@ class ExecutionSettings(Model):
         """The emulated device's, as two numbers."""
         major, minor = self.emulated_capability.split(".")
         return int(major), int(minor)
+
+    @model_validator(mode="after")
+    def _has_what_it_names(self) -> Self:
+        named = [key for key in ("pytest", "required", "uncollected") if getattr(self, key)]
+        if named and not self.tests:
+            raise ValueError(f"`tests = false` says that there are none, and `{named[0]}` names some")
+        return self
 
     @field_validator("pass_env")
     @classmethod
@@ -179,9 +189,7 @@ class StaticSettings(Model):
     @property
     def selection(self) -> RuleSelection:
         """What the analysis reads of it, as it is set."""
-        return RuleSelection(
-            self.select, self.ignore, self.per_file_ignores, self.torch_version, self.framework_versions
-        )
+        return RuleSelection(*(getattr(self, name) for name in RuleSelection._fields))
 
 
 class SecuritySettings(Model):
@@ -367,6 +375,7 @@ def _policy(settings: FileSettings) -> dict[str, str]:
         "requirements.junit": ", ".join(f"{each.file} {each.kind}" for each in settings.requirements.junit)
         or "no file",
         "project.exclude": ", ".join(settings.project.exclude) or "no file",
+        "execution.tests": "there are some" if settings.execution.tests else "there are none",
         "execution.isolation": settings.execution.isolation or "auto, off beside an accelerator",
         "execution.pass_env": ", ".join(settings.execution.pass_env) or "no variable",
         "execution.coverage": _on(settings.execution.coverage),

@@ -40,10 +40,17 @@ def sources(settings: Settings) -> tuple[Answer, Sources]:
     return Answer("sources", State.OK, f"{number}, {amp} about AMP"), found
 
 
-def tests(chosen: tuple[str, ...], config: PytestConfig) -> Answer:
+def tests(chosen: tuple[str, ...], config: PytestConfig, *, expected: bool) -> Answer:
     """What pytest will be given."""
+    if not expected:
+        return Answer("tests", State.OK, "none: `[execution] tests = false`")
     if not chosen:
-        return Answer("tests", State.NOTE, "none found", "add tests, or name them in `[execution] pytest`")
+        return Answer(
+            "tests",
+            State.NOTE,
+            "none found",
+            "add tests, or name them in `[execution] pytest`; or say so: `tests = false`",
+        )
     where = f" ({config.file} configures pytest)" if config.file else ""
     return Answer("tests", State.OK, f"pytest {' '.join(chosen)}{where}")
 
