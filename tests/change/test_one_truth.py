@@ -75,6 +75,7 @@ def ran(repository: Any, *options: str) -> list[dict[str, Any]]:
 
 
 def checked(*options: str) -> list[dict[str, Any]]:
+    Path("reports").mkdir(exist_ok=True)
     main(["check", "--format", "json", "--output", "reports/check.json", *options])
     found: list[dict[str, Any]] = json.loads(Path("reports/check.json").read_text(encoding="utf-8"))["findings"]
     return found
@@ -220,3 +221,18 @@ def test_what_a_project_says_of_itself_is_no_policy(repository: Any):
     repository.commit(verifygate__toml=config.format("1.1", "T2", "2.6"))
     main(["run", "--stage", "static", "--since", "main"])
     assert [each["key"] for each in repository.report["policy_origin"]["differences"]] == ["static.torch_version"]
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_copy_is_new_whoever_asks_about_which_file(repository: Any, renamed: bool):
+    """Where one file is named, what stands in the others is not gone."""
+    text = (repository.folder / "old.py").read_text(encoding="utf-8")
+    repository.git("checkout", "-qb", "change")
+    if renamed:
+        repository.git("mv", "old.py", "loops.py")
+    repository.commit(copy__py=text.replace("train", "again"))
+
+    main(["run", "--stage", "static", "--since", "main"])
+    assert [each["path"] for each in repository.report["changes"]["new"]] == ["copy.py"]
+    assert [each["path"] for each in checked("--since", "main")] == ["copy.py"]
+    assert [each["path"] for each in checked("--since", "main", "copy.py")] == ["copy.py"]

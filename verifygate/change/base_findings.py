@@ -56,4 +56,5 @@ class BaseFindings:
 
     def moved(self, found: Iterable[Finding], now: Sources) -> dict[str, str]:
         """Findings whose code was moved since: fingerprint today -> fingerprint at the commit."""
-        return stood_elsewhere(list(found), now, self.analysed.findings, self.sources, self.fingerprints)
+        before = self.analysed.findings
+        return stood_elsewhere(list(found), now, before, self.sources, self.fingerprints, self.renamed)

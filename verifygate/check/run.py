@@ -194,7 +194,8 @@ def _computed(
         told = _asides(options, asked, old, report, outcome, choice, around, fails)
         # How many can be fixed is known when the fixes are built, which takes longer than to find the faults.
         texts = tuple(
-            render_check(shown, each.format, [*_fixes_told(report, each.format), *told]) for each in options.outputs
+            render_check(_for(each.format, shown, options), each.format, [*_fixes_told(report, each.format), *told])
+            for each in options.outputs
         )
     gaps = any(lost.mentions_amp for lost in shown.not_analysed)
     return CheckOutput(
@@ -214,6 +215,14 @@ def report_of(outcome: AnalysisResult, folder: str = "") -> CheckReport:
         contract=outcome.contract,
         folder=folder,
     )
+
+
+def _for(format: str, report: CheckReport, options: CheckOptions) -> CheckReport:  # noqa: A002 - the option's name
+    """What a format shows: a person who asks what is new, before a commit say, is told of no contract of the whole."""
+    from verifygate.base.records import replace
+    from verifygate.model.precision_contract import PrecisionContract
+
+    return replace(report, contract=PrecisionContract()) if format == "text" and options.since else report
 
 
 def _fixes_told(report: CheckReport, format: str) -> list[str]:  # noqa: A002 - the option's name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from verifygate.commands.progress import progress_line
-from verifygate.config.locate import CONFIG_NAME
+from verifygate.config.locate import CONFIG_NAME, find
 
 if TYPE_CHECKING:
     from verifygate.commands.discovery import Found
@@ -91,6 +91,8 @@ def init(force: bool, start: bool | None, service: str | None) -> int:
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
         raise UsageError(problem, where=CONFIG_NAME, remedy="run it in a folder that you can write to") from None
+    if not (folder / ".git").exists() and (above := find(folder.parent)) is not None:
+        click.echo(f"Found a configuration above: {above}; in this folder, the new one is in force instead of it")
     for line in told(found):
         click.echo(line)
     files = f"{CONFIG_NAME} and {SPEC_NAME}" if with_spec else CONFIG_NAME
@@ -115,12 +117,13 @@ def _tried(programs: tuple[Program, ...], folder: Path, start: bool | None) -> t
 
 def _write_job(service: str) -> None:
     """The files of a CI service; each is named, and so is what is left to do."""
-    from verifygate.commands.ci_files import written
+    from verifygate.commands.ci_files import own_source, written
 
     names, left = written(service, Path.cwd())
     for name in names:
         click.echo(f"Wrote {name}")
     click.echo(f"Next: {left}")
+    click.echo(f"The job: {own_source().words}")
 
 
 def starter(folder: Path, found: Found, spec: str = "") -> str:

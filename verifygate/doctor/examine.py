@@ -19,6 +19,7 @@ def _answers(settings: Settings, environment: Mapping[str, str]) -> Iterator[Ans
     yield project.configuration(settings)
     told, found = project.sources(settings)
     yield told
+    yield from project.nested(settings, found)
     config = read_config(settings.root)
     chosen = chosen_tests(settings.execution, settings.root, config)
     yield project.tests(chosen, config, expected=settings.execution.tests)
