@@ -220,7 +220,9 @@ def _quoted(folder: Path) -> str:
 def _write_schema(path: Path) -> None:
     """Put the schema of the configuration where the configuration's first line says that it is."""
     import verifygate
+    from verifygate.report.write import EVERYTHING, IGNORE
 
     path.parent.mkdir(exist_ok=True)
     shipped = Path(verifygate.__file__).parent / "docs" / "schemas" / path.name
     path.write_bytes(shipped.read_bytes())
+    (path.parent / IGNORE).write_text(EVERYTHING, encoding="utf-8")  # it belongs to what is installed here
