@@ -168,6 +168,8 @@ def test_a_change_of_versions_answers_for_what_it_breaks(
     assert run - {"AMP503"} == check - {"AMP503"} == rules
     assert repository.report["policy_origin"]["differences"] == []
     assert (repository.report["verdict"] == "BLOCK") is ("AMP612" in rules)
+    fixed = [each["rule"] for each in repository.report["changes"]["fixed"]]
+    assert fixed == (["AMP612"] if after != before and before == OLD else []) + (["AMP501"] if before == NEW else [])
 
 
 def test_versions_are_read_through_links_of_a_commit(repository: Any, started: str):

@@ -32,6 +32,7 @@ from verifygate.sources.file import SourceFile
 from verifygate.sources.git_export import export
 from verifygate.sources.suppressions import directives
 from verifygate.sources.tree import Sources
+from verifygate.static.causes import also_broken
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,13 @@ class BaseRevision:
         now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}.values()
         present = {each for finding in now for each in finding.fingerprints} | set(moved.values())
         looked = any(stage.stage == "static" and stage.outcome is Outcome.COMPLETED for stage in stages)
-        gone = tuple(each for each in self.found.analysed.findings if present.isdisjoint(each.fingerprints))
+        told = {(rule, each.path, each.snippet) for each in now for rule in also_broken(each)}
+        gone = tuple(
+            each
+            for each in self.found.analysed.findings
+            if present.isdisjoint(each.fingerprints)
+            and (each.rule, self.found.renamed.get(each.path, each.path), each.snippet) not in told
+        )
         added, stood = apart(now, inherited)
         return Changes(
             against=f"the source at {self.commit}",
