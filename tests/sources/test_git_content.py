@@ -45,6 +45,17 @@ def test_names_and_files_of_a_commit(planted: Planted) -> None:
     assert not differs(planted)
 
 
+def test_a_signed_commit_is_read(planted: Planted) -> None:
+    """Its signature has an empty line, as those have that a forge makes, and names no tree."""
+    head = planted.git("cat-file", "commit", "HEAD").partition("\n\n")
+    wrong = planted.git("rev-parse", "HEAD~1^{tree}")
+    signature = f"gpgsig -----BEGIN PGP SIGNATURE-----\n \n tree {wrong}\n -----END PGP SIGNATURE-----"
+    (planted.root / ".git/signed").write_text(f"{head[0]}\n{signature}\n\n{head[2]}\n", encoding="utf-8")
+    signed = planted.git("hash-object", "-t", "commit", "-w", str(planted.root / ".git/signed"))
+    assert git.tree_at(planted.root, signed) == git.tree_at(planted.root, "HEAD")
+    assert git.tree_at(planted.root, signed) is not None
+
+
 def test_a_folder_of_the_repository(planted: Planted) -> None:
     """All paths are relative to it, and what lies beside it is no affair of it."""
     planted.write("part/inner/code.py", "VALUE = 1\n")

@@ -57,7 +57,7 @@ class Watched:
     @cached_property
     def recorded(self) -> Recorded:
         """What the recorder saw of AMP in the run."""
-        return judged(self.session, self.account, self.context.sources, self.context.settings.static)
+        return judged(self.session, self.account, self.context.sources, self.context.settings.selection)
 
     @cached_property
     def functions(self) -> tuple[FunctionCoverage, ...]:

@@ -19,7 +19,7 @@ from verifygate.base.masking import masked_model
 from verifygate.baseline_file import entries_of, held
 from verifygate.change.ci_event import Event
 from verifygate.config.settings import Settings
-from verifygate.execution.collected_tests import find_tests, read_config
+from verifygate.execution.collected_tests import chosen_tests, read_config
 from verifygate.gate.backgrounds import backgrounds_of, impacts_of
 from verifygate.gate.base_revision import BaseRevision
 from verifygate.gate.found_programs import settings_with_found, with_programs_told
@@ -239,7 +239,7 @@ def _run_stage(name: str, context: StageContext) -> StageResult:
         clock = time.monotonic()  # to import it is not the stage's own time
         result = stage.run(context)
         result = result.model_copy(
-            update={"findings": with_proven_fixes(result.findings, context.sources, context.settings.static)}
+            update={"findings": with_proven_fixes(result.findings, context.sources, context.settings.selection)}
         )
     except UsageError:
         raise
@@ -256,7 +256,7 @@ def _prefixed(progress: Progress, stage: str) -> Progress:
 
 def _tests_of(settings: Settings) -> Iterator[str]:
     """The files and folders of the project's tests: a run on tests that no commit has is not about a commit."""
-    chosen = settings.execution.pytest or find_tests(settings.root, read_config(settings.root))
+    chosen = chosen_tests(settings.execution, settings.root, read_config(settings.root))
     for path in (each.partition("::")[0] for each in chosen if not each.startswith("-")):
         if (settings.root / path).exists():
             yield path
