@@ -65,6 +65,8 @@ class BadStep(Model):
     """None where it was not seen."""
     why_not: str = ""
     """Why it was not."""
+    ended: bool = False
+    """Whether an error about its numbers ended the run."""
 
     @property
     def at_any_scale(self) -> bool | None:
