@@ -422,6 +422,15 @@ def test_losses_are_counted_where_each_was_looked_at(losses: int, bad: int, told
     assert (told in found) if told else not found
 
 
+@pytest.mark.parametrize(("scale", "told"), [(1.0, "the scale fell to 0.5, and 4 steps broke"), (2.0, "")])
+def test_a_skip_by_a_scale_of_one_needs_no_cause(scale: float, told: str) -> None:
+    """As where torch.compile is in use, and no step is run again: it breaks whatever the scale is."""
+    steps = tuple(BadStep(step=number, skipped=True, scale=scale) for number in range(1, 5))
+    trace = Trace(sections=[Section(events=steps_of(1, "xxxx......"))], optimizers={1: {"type": "Adam", "tensors": 2}})
+    found = never_settles(trace, summed(trace, 0.5), NumericsReport(watched=0, bad_steps=steps))
+    assert (told in found) if told else not found
+
+
 @pytest.mark.parametrize(
     ("operator", "largest", "of_infinite", "told"),
     [
