@@ -73,6 +73,42 @@ def test_it_is_told_and_not_started(project: Path, capsys: pytest.CaptureFixture
     assert not (project / "started").exists()
 
 
+@pytest.fixture
+def honest(project: Path) -> Path:
+    """A right program for a GPU, a package in `src`, whose tests are about the model alone and pass on the CPU."""
+    (project / "train.py").unlink()
+    (package := project / "src" / "fits").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    text = TRAIN.replace("OPTION", "pass").replace("torch.nn.Linear(4, 1)", "Net()")
+    (package / "__main__.py").write_text(text.replace("import torch\n", "import torch\nfrom fits.net import Net\n", 1))
+    (package / "net.py").write_text(
+        "import torch\n\n\nclass Net(torch.nn.Linear):\n    __init__ = lambda self: super(Net, self).__init__(4, 1)\n"
+    )
+    (project / "tests").mkdir()
+    (project / "tests/test_net.py").write_text(
+        "import torch\nfrom fits.net import Net\n\n\ndef test_it():\n    assert Net()(torch.ones(2, 4)).numel() == 2\n"
+    )
+    (project / "pyproject.toml").write_text(
+        '[project]\nname = "fits"\nversion = "1"\n[tool.pytest.ini_options]\npythonpath = ["src"]\n'
+    )
+    return project
+
+
+def test_an_honest_project_meets_one_reason_and_the_command_that_answers_it(
+    honest: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--stage", "execution", "--stage", "static"]) == 1
+    (reason,) = report(honest).reasons
+    assert (reason.check, reason.condition) == ("execution.trace", "not-measured")
+    assert "-> run the program that trains: `verifygate run --entries found`" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_and_by_that_command_it_passes(honest: Path) -> None:
+    """Nothing is installed: its package is found where it lies."""
+    assert main(["run", "--stage", "execution", "--stage", "static", "--entries", "found"]) == 0
+
+
 def test_what_it_lacks_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is not offered to be started as it stands, and asking for it is refused in one line."""
     needs_data(project)

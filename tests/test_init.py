@@ -10,6 +10,7 @@ import yaml
 
 from verifygate.cli import main
 from verifygate.model import Check, Reason, Report
+from verifygate.programs import trial
 
 LOOP = """\
 import torch
@@ -41,6 +42,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "from train import train\n\n\ndef test_train():\n    assert callable(train)\n", encoding="utf-8"
     )
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(trial, "tried", lambda programs, _: programs)  # what it does is in programs/test_trial.py
     return tmp_path
 
 
@@ -97,6 +99,13 @@ def test_what_cannot_run_is_a_comment_that_says_why(project: Path, capsys: pytes
     assert f'    # "{command}",  # needs --data PATH\n' in file.read_text(encoding="utf-8")
     settings = tomllib.loads(file.read_text(encoding="utf-8"))
     assert settings["execution"]["oracles"] == {"emulated_entries": ["python other.py"]}
+
+
+def test_what_nobody_wants_started_is_no_entry(project: Path) -> None:
+    assert main(["init", "--no-run"]) == 0
+    text = (project / "verifygate.toml").read_text(encoding="utf-8")
+    assert '#     "python train.py",  # not tried: `--no-run`\n' in text
+    assert "oracles" not in tomllib.loads(text)["execution"]
 
 
 def test_a_delegated_project_gets_its_catalogue(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

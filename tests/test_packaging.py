@@ -29,6 +29,7 @@ TOP_LEVEL = {
     "Makefile",
     "verifygate.toml",
     "constraints.txt",
+    "requirements-hashed.txt",
     "hatch_build.py",  # where hatchling looks for it
     "action.yml",  # where `uses: OWNER/REPOSITORY@COMMIT` looks for it
 }

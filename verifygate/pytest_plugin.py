@@ -78,9 +78,8 @@ def _project(start: Path) -> tuple[Path, Sources, RuleSelection]:
 
     settings = load(config, start)
     check_rules(settings)
-    root, static = config.resolve().parent, settings.static
-    choice = RuleSelection(static.select, static.ignore, static.per_file_ignores, static.torch_version)
-    return root, read_sources(root, settings.sources, settings.project.exclude), choice
+    root = config.resolve().parent
+    return root, read_sources(root, settings.sources, settings.project.exclude), settings.selection
 
 
 class Judge:

@@ -58,9 +58,9 @@ def test_settings_that_collect_tests_are_those_of_the_base(tested: Any) -> None:
 @pytest.mark.parametrize(
     ("now", "said", "blocks"),
     [
-        (TESTS.replace(STEP, ""), "test_step (was there at", True),
+        (TESTS.replace(STEP, ""), "1 taken away: tests/test_train.py::test_step (was there at", True),
         (TESTS.replace(STEP, STEP.replace("assert train.STEP == 1", "pass").replace("assert train.STEP > 0", "pass")),
-         "has 0 asserts, and had 2 at", True),
+         "1 made weaker: tests/test_train.py::test_step (has 0 asserts, and had 2 at", True),
         (TESTS.replace("    assert train.STEP == 1\n", ""), "has 1 assert, and had 2 at", False),
         (TESTS.replace("test_step", "test_the_step"), "", False),
         (TESTS + "\n\ndef test_more():\n    assert 1\n", "", False),
@@ -75,6 +75,7 @@ def test_a_test_that_a_change_takes_away(tested: Any, now: str, said: str, block
     found = collected(tested)
     assert (said in found["actual"], found["required"] and found["status"] != "PASS") == (True, blocks)
     assert (found["status"] == "PASS") is not bool(said)
+    assert ("put back what this change takes out of the tests" in found["remedy"]) is bool(said)
 
 
 @pytest.mark.slow

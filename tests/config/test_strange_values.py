@@ -9,7 +9,7 @@ import pytest
 from verifygate import baseline, baseline_file
 from verifygate.base.errors import UsageError
 from verifygate.config.documents import read_toml, read_yaml
-from verifygate.config.version_pins import allowed_versions
+from verifygate.config.version_pins import FolderFiles, allowed_versions
 
 LONG = "9" * 5000
 DEEP = "[" * 20_000
@@ -52,6 +52,6 @@ def test_report_that_is_nested_too_deeply(tmp_path: Path):
 
 def test_version_of_thousands_of_digits_is_no_version(tmp_path: Path):
     (tmp_path / "requirements.txt").write_text(f"torch>={LONG}\nlightning>=2.2\n", encoding="ascii")
-    assert allowed_versions(tmp_path) == {"lightning": ">=2.2"}
+    assert allowed_versions(FolderFiles(tmp_path)) == {"lightning": ">=2.2"}
     (tmp_path / "pyproject.toml").write_text(f"torch = {LONG}\n", encoding="ascii")
-    assert allowed_versions(tmp_path) == {"lightning": ">=2.2"}
+    assert allowed_versions(FolderFiles(tmp_path)) == {"lightning": ">=2.2"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.config.version_pins import VersionRange, allowed_versions, versions_allowed_for
+from verifygate.config.version_pins import FolderFiles, VersionRange, allowed_versions, versions_allowed_for
 
 POETRY_LOCK = '[[package]]\nname = "torch"\nversion = "{}"\n\n[[package]]\nname = "torchvision"\nversion = "0.16"\n'
 
@@ -93,7 +93,7 @@ def test_every_way_to_name_the_versions_of_torch(name: str, text: str, allowed: 
     file.parent.mkdir(exist_ok=True)
     file.write_text(text, encoding="utf-8")
 
-    assert allowed_versions(tmp_path).get("torch", "") == allowed
+    assert allowed_versions(FolderFiles(tmp_path)).get("torch", "") == allowed
 
 
 def test_declarations_are_united(tmp_path: Path):
@@ -102,7 +102,7 @@ def test_declarations_are_united(tmp_path: Path):
     (tmp_path / "requirements.txt").write_text("torch\n", encoding="utf-8")
     (tmp_path / "uv.lock").write_text(POETRY_LOCK.format("2.6.0"), encoding="utf-8")
 
-    assert allowed_versions(tmp_path).get("torch", "") == ">=1.13"
+    assert allowed_versions(FolderFiles(tmp_path)).get("torch", "") == ">=1.13"
 
 
 def test_included_requirements_are_read_once(tmp_path: Path):
@@ -111,7 +111,7 @@ def test_included_requirements_are_read_once(tmp_path: Path):
     (tmp_path / "requirements.txt").write_text("-r deps/torch.txt\n-c ../outside.txt\n", encoding="utf-8")
     (tmp_path / "deps" / "torch.txt").write_text("-r ../requirements.txt\ntorch==2.0\n", encoding="utf-8")
 
-    assert allowed_versions(tmp_path).get("torch", "") == "2.0"
+    assert allowed_versions(FolderFiles(tmp_path)).get("torch", "") == "2.0"
 
 
 def test_the_nearest_project_around_the_files_counts(tmp_path: Path):
@@ -169,7 +169,7 @@ def test_where_a_version_lies(allowed: str, reaches: bool, above: bool):
 def test_frameworks_are_pinned_in_the_same_ways(name: str, text: str, allowed: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
 
-    assert allowed_versions(tmp_path) == allowed
+    assert allowed_versions(FolderFiles(tmp_path)) == allowed
 
 
 def test_each_package_counts_from_the_nearest_folder_that_names_it(tmp_path: Path) -> None:

@@ -17,10 +17,16 @@ torch.manual_seed(SEED)
 net = torch.nn.Linear(16, 16, bias=False)
 half, rate = torch.HALF, RATE
 average = [copy.deepcopy(net.weight).detach().to(half) for _ in range(8)]
+other = torch.nn.Linear(16, 1)
 optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2)
+first = torch.optim.SGD(other.parameters(), lr=1e-2)
 for step in range(6):
     with torch.autocast("cpu", dtype=torch.bfloat16):
+        judged = other(torch.randn(4, 16)).float().square().mean()
         loss = net(torch.randn(4, 16)).float().square().mean()
+    first.zero_grad()
+    judged.backward()
+    first.step()  # in turn: the averages are written behind the second one alone
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

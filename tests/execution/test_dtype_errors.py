@@ -7,13 +7,18 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from verifygate.cli import main
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
+
+from verifygate.instrument.dtypes.install import _of_call  # noqa: E402 - it imports torch
+from verifygate.instrument.dtypes.syntax import calls  # noqa: E402
 
 _FILE = Path(__file__).parent / "dtype_errors" / "programs.py"
 _SPEC = importlib.util.spec_from_file_location("dtype_error_programs", _FILE)
@@ -84,3 +89,18 @@ def test_nothing_of_the_program_runs_for_it(probe):
     code, out = probe(text, "--format", "json")
     assert (code, json.loads(out)["outcome"]) == (2, "failed")
     assert Path("reads").read_text() == "x"
+
+
+@pytest.mark.parametrize("under", [nullcontext(), torch.device("cpu")], ids=["plain", "default-device"])
+def test_operands_have_the_names_of_the_project(under):
+    """A mode of torch's, as that of a default device, hands every call on as `func(*args)`."""
+    canvas, features = torch.zeros(4, 2, dtype=torch.float16), torch.ones(2, 2)
+    where = torch.tensor([0, 1])
+    with pytest.raises(RuntimeError, match="Index put") as caught, under:
+        canvas[where] = features
+    trace = list(calls(caught.value.__traceback__))
+    rows = _of_call(trace, 0, SimpleNamespace(of=lambda _: None))
+    assert [(row["text"], row["dtype"], row["written"]) for row in rows] == [
+        ("canvas", "float16", True),
+        ("features", "float32", False),
+    ]

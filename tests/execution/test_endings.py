@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.execution.endings import Ending, Kind, classed
-from verifygate.instrument.raised import by_statement
+from verifygate.execution.endings import Ending, Kind, Raised, classed
+from verifygate.instrument.raised import by_statement, causes, statement
 
 
 def ended(code: str, root: Path) -> Ending:
@@ -22,7 +22,7 @@ def ended(code: str, root: Path) -> Ending:
         while step is not None:
             trace.append((step.tb_frame.f_code.co_filename, step.tb_lineno))
             step = step.tb_next
-        return classed(type(error).__name__, str(error), trace, raised=by_statement(error), root=root)
+        return classed(Raised(type(error).__name__, str(error), trace, by_statement(error), causes(error)), root)
     raise AssertionError("the code ended well")
 
 
@@ -51,6 +51,14 @@ HOLDER = "class Tracker:\n    pass\n"
         ("import no_such_package", Kind.MACHINE, "install what has the module `no_such_package`"),
         ("open('/no/such/file')", Kind.MACHINE, "a file or a connection"),
         ("raise FileNotFoundError('write a configuration first')", Kind.REFUSAL, "message"),
+        ("import socket\nsocket.create_connection(('127.0.0.1', 9))", Kind.MACHINE, "a file or a connection"),
+        (
+            "try:\n    open('/no/a')\nexcept OSError as e:\n    raise RuntimeError('no data') from e",
+            Kind.MACHINE,
+            "no data",
+        ),
+        ("try:\n    open('/no/a')\nexcept OSError:\n    raise RuntimeError('no data')", Kind.REFUSAL, "message"),
+        ("try:\n    open('/no/a')\nexcept OSError as e:\n    e.no_such", Kind.FAULT, "no_such"),
         ("raise RuntimeError('No CUDA GPUs are available')", Kind.REFUSAL, "message"),
     ],
 )
@@ -73,7 +81,7 @@ def test_what_a_library_raises_by_name_is_its_guard_and_a_missing_attribute_is_n
     here, there = (str(tmp_path / "train.py"), 3), (str(package), 9)
 
     def kind(error: str, *, raised: bool) -> Kind:
-        return classed(error, "message", [here, there], raised=raised, root=tmp_path).kind
+        return classed(Raised(error, "message", [here, there], raised), tmp_path).kind
 
     assert kind("KeyError", raised=True) is Kind.GUARD
     assert kind("KeyError", raised=False) is Kind.FAULT
@@ -81,12 +89,53 @@ def test_what_a_library_raises_by_name_is_its_guard_and_a_missing_attribute_is_n
     assert kind("RuntimeError", raised=False) is Kind.GUARD
 
 
+def test_a_function_that_pytest_takes_for_a_test_is_told(tmp_path: Path):
+    """As one that a test file imports, and that is called `test_...`: it asks for fixtures that nobody wrote."""
+    message = "('model', <FixtureRequest for <Function test_fit>>)"
+    ending = classed("FixtureLookupError", message, [], raised=True, root=tmp_path)
+    how = "write a fixture `model`, or keep pytest from collecting `test_fit`, if that is no test"
+    assert (ending.is_fault, ending.remedy) == (False, how)
+
+
 def test_an_attribute_that_torch_lacks_for_a_device_is_the_machines(tmp_path: Path):
     inside = (str(Path(sys.prefix) / "site-packages" / "torch" / "cuda" / "memory.py"), 9)
 
-    ending = classed(
-        "AttributeError", "module 'torch._C' has no attribute '_cuda_x'", [(str(tmp_path / "a.py"), 3), inside],
-        raised=False, root=tmp_path,
-    )  # fmt: skip
+    message = "module 'torch._C' has no attribute '_cuda_x'"
+    trace = [(str(tmp_path / "a.py"), 3), inside]
+    ending = classed(Raised("AttributeError", message, trace, by_statement=False), tmp_path)
 
     assert ending.kind is Kind.MACHINE
+
+
+BY_HAND = """\
+class Shape:
+    def __init__(self, heads, groups):
+        self.heads, self.groups, self.path = heads, groups, "/home/somebody/data"
+
+    @property
+    def asked(self):
+        raise SystemError("looking at values runs nothing of the project")
+
+
+def build(shape, name="bf16"):
+    assert (
+        shape.heads % shape.groups == 0
+        and shape.asked
+    ){message}
+
+
+build(Shape(2, 6))
+"""
+
+
+@pytest.mark.parametrize("message", ["", ', "choose"'])
+def test_a_failed_statement_is_told_with_its_values(tmp_path: Path, message: str):
+    """Numbers that are stored; not a property, nor a path."""
+    file = tmp_path / "train.py"
+    file.write_text(BY_HAND.replace("{message}", message), encoding="utf-8")
+    with pytest.raises(AssertionError) as raised:
+        exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), {"__name__": "train"})  # noqa: S102
+    told = statement(raised.value, str(tmp_path))
+    assert told["text"].startswith("assert shape.heads % shape.groups == 0 and shape.asked")
+    assert (Path(told["path"]).name, told["values"]) == ("train.py", ["shape.heads = 2", "shape.groups = 6"])
+    assert statement(raised.value, "/elsewhere") == {}

@@ -14,7 +14,7 @@ from verifygate.cli import main
 from verifygate.execution.session import Session
 from verifygate.execution.stream import Record
 from verifygate.execution.trace_judgement import Recorded, trace_check
-from verifygate.model import Status, TraceSummary
+from verifygate.model import Place, Status, TraceSummary
 from verifygate.process.subject import Completed
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
@@ -157,6 +157,19 @@ def test_tests_that_step_half_weights_are_never_called_free_of_amp(stepped: tupl
     runs = [Recorded(TraceSummary(not_float32=stepped), (), 0)]
     check = trace_check(runs, session, on=True, sources=Sources([SourceFile("train.py", b"x = 1\n")]), asked=())
     assert (check.status, check.actual) == (status, said)
+
+
+@pytest.mark.parametrize("remedy", ["", "let the entry train"])
+def test_float16_that_nothing_ran_has_the_remedy_of_the_oracle(remedy: str):
+    """Where an oracle needed the same run: reports tell the two as one cause."""
+    completed = Completed((), 0, False, 1.0, "", "", 0)
+    session = Session((), completed, Record(), Path(), Path())
+    source = SourceFile("train.py", b"scaler = GradScaler()\n")
+    place = Place(path="train.py", line=1, end_line=1, text="scaler = GradScaler()")
+    runs = [Recorded(TraceSummary(), (), 0)]
+    check = trace_check(runs, session, on=True, sources=Sources([source]), asked=[place], remedy=remedy)
+    assert (check.status, check.required) == (Status.NOT_MEASURED, True)
+    assert check.remedy == (remedy or "let a test train a few steps with autocast and a live scaler")
 
 
 OWN = """

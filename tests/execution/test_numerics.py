@@ -12,12 +12,12 @@ import pytest
 
 from verifygate.cli import main
 from verifygate.execution.instruments import launch
-from verifygate.execution.numerics import never_settles, numerics
+from verifygate.execution.numerics import lines, never_settles, numerics, remedy
 from verifygate.execution.ranks import read_run
 from verifygate.execution.recorded_trace import Event, Section, Trace
 from verifygate.execution.trace_summary import summary
 from verifygate.model import ScaleChange, TraceSummary
-from verifygate.model.numerics import BadStep, Limit, NumericsReport, Origin
+from verifygate.model.numerics import BadStep, Limit, NumericsReport, Origin, UnmovedAverage
 from verifygate.process.subject import Subject
 from verifygate.quality.docs import DOCS
 
@@ -399,7 +399,7 @@ def broken(steps: int, limit: Limit = Limit.OVERFLOW) -> NumericsReport:
         ("xxx" + "." * 17, "", 8192.0, 0, ""),
         ("x" * 17 + "...", "", 0.5, 0, "17 of 20 steps, and the scale fell to 0.5"),
         (("." + "x" * 5) * 40, "", 16.0, 0, "200 of 240 steps"),
-        (".x" * 12, "", 0.25, 4, "the scale fell to 0.25, and 4 watched steps broke whatever it was"),
+        (".x" * 12, "", 0.25, 4, "the scale fell to 0.25, and 4 steps broke whatever it was"),
         (".x" * 12, "", 2.0, 4, ""),
     ],
     ids=["one-of-two", "healthy", "found-its-level", "collapsed", "to-the-end", "falls-slowly", "passing"],
@@ -410,6 +410,48 @@ def test_what_never_settles(first: str, second: str, last: float, bad: int, told
     trace = Trace(sections=[Section(events=[*steps_of(1, first), *steps_of(2, second)])], optimizers=names)
     found = never_settles(trace, summed(trace, last), broken(bad))
     assert (told in found) if told else not found
+
+
+@pytest.mark.parametrize(("losses", "bad", "told"), [(6, 4, "in 4 of 6 backwards"), (200, 12, "")])
+def test_losses_are_counted_where_each_was_looked_at(losses: int, bad: int, told: str) -> None:
+    """Steps that were run again are among the bad ones, and not among those that were watched."""
+    origin = Origin(operator="exp", limit=Limit.LOG_OF_ZERO)
+    steps = tuple(BadStep(step=number, skipped=False, loss=True, origin=origin) for number in range(1, bad + 1))
+    report = NumericsReport(watched=3, losses=losses, bad_losses=bad, bad_steps=steps)
+    found = never_settles(Trace(), TraceSummary.model_construct(scales=()), report)
+    assert (told in found) if told else not found
+
+
+@pytest.mark.parametrize(("scale", "told"), [(1.0, "the scale fell to 0.5, and 4 steps broke"), (2.0, "")])
+def test_a_skip_by_a_scale_of_one_needs_no_cause(scale: float, told: str) -> None:
+    """As where torch.compile is in use, and no step is run again: it breaks whatever the scale is."""
+    steps = tuple(BadStep(step=number, skipped=True, scale=scale) for number in range(1, 5))
+    trace = Trace(sections=[Section(events=steps_of(1, "xxxx......"))], optimizers={1: {"type": "Adam", "tensors": 2}})
+    found = never_settles(trace, summed(trace, 0.5), NumericsReport(watched=0, bad_steps=steps))
+    assert (told in found) if told else not found
+
+
+@pytest.mark.parametrize(
+    ("operator", "largest", "of_infinite", "told"),
+    [
+        ("nll_loss_forward", 3.0, False, "targets are all ignored"),
+        ("mul", 3.0, True, "0 times inf"),
+        ("native_layer_norm", 1e30, False, "a learning rate"),
+        ("_softmax", 3.0, True, "masked as a whole"),
+    ],
+)
+def test_what_mends_a_nan(operator: str, largest: float, of_infinite: bool, told: str) -> None:
+    origin = Origin(operator=operator, limit=Limit.NOT_A_NUMBER, largest_input=largest, of_infinite=of_infinite)
+    assert told in remedy(BadStep(step=1, skipped=False, origin=origin))
+
+
+def test_averages_of_one_line_are_told_together() -> None:
+    found = [
+        UnmovedAverage(path="a.py", line=3, dtype="float16", shape=(each,), lost=0.9 + each / 100) for each in (5, 2)
+    ]
+    told = lines(NumericsReport(watched=4, unmoved=tuple(found)))
+    assert told[0] == "an average that does not move: a.py:3, float16 of [5] and 1 more tensor"
+    assert told[1].strip().startswith("92% ")
 
 
 FIRST_TOO_LARGE = """

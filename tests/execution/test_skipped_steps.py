@@ -85,3 +85,39 @@ def test_a_skip_without_a_cause_is_never_clean(
     report = json.loads(capsys.readouterr().out)
     assert (report["outcome"], report["trace"]["problems"]) == (outcome, [])
     assert ("1 step without a cause that was found, step 10 first" in report["reason"]) is bool(code)
+
+
+REPLACED = """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 9))
+model[0].requires_grad_(False)
+FIRST
+SECOND
+scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+for step in range(3):
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = model(torch.ones(4, 8)).float().square().mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_last", [False, True], ids=["optimizer-first", "optimizer-last"])
+def test_an_optimizer_of_what_is_not_trained_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_last: bool
+) -> None:
+    """torch says that no inf checks were recorded; the reason is where the gradients went."""
+    lines = ["optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)", "model[1] = torch.nn.Linear(8, 2)"]
+    first, second = reversed(lines) if is_last else lines
+    (tmp_path / "train.py").write_text(REPLACED.replace("FIRST", first).replace("SECOND", second), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--format", "json", "--", sys.executable, "train.py")) == (0 if is_last else 2)
+    report = json.loads(capsys.readouterr().out)
+    assert report["trace"]["problems"] == []
+    told = [each for each in report["trace"]["remarks"] if "had a gradient" in each]
+    assert len(told) == (not is_last)
+    assert is_last or "none of the 4 tensors of SGD" in told[0]
+    assert is_last or "2 are frozen; `1.weight`, `1.bias` had one" in told[0]

@@ -44,6 +44,9 @@ def found(*tests: TestOutcome, finding: Finding = READ) -> Finding:
     return merged((static, StageResult(stage="execution", outcome=Outcome.COMPLETED, details=execution)))[0].findings[0]
 
 
+SKIPPED = TestOutcome(id="t::s", outcome="skipped", reason="no CUDA")
+
+
 def test(name: str, reason: str = "", ended_at: str = "") -> TestOutcome:  # noqa: PT028 - no test itself
     return TestOutcome(id=name, outcome="failed" if reason else "passed", reason=reason, ended_at=ended_at)
 
@@ -77,6 +80,8 @@ def _of(rule: str) -> Finding:
             (test("t::a"), test("t::b", "TypeError: x", "train.py:9"), test("t::c", "NameError: y", "a.py:1")),
             "one test executes `fit` and does not see it: t::a; and 2 tests that fail for another reason",
         ),
+        ((SKIPPED,), "no test executes `fit` (1 skipped)"),  # it was entered, and skipped itself there
+        ((test("t::a"), SKIPPED), "one test executes `fit` and does not see it: t::a"),
     ],
 )
 def test_a_test_that_fails_elsewhere_is_no_test_that_does_not_see_it(tests: tuple[TestOutcome, ...], said: str):

@@ -37,6 +37,7 @@ def test_a_run_shows_regions_scaler_and_weights_and_nothing_else() -> None:
 def test_an_emulated_run_says_that_it_is_one_and_one_without_training_shows_nothing() -> None:
     found = seen(trace=TraceSummary(events=2), emulated_trace=TraceSummary(steps=1, devices=("cuda float16",)))
     assert found[Aspect.DRIVER] == (
-        "no test ran a step of training; autocast on cuda float16; no live scaler (CUDA emulated)"
+        "without CUDA no test ran a step of training; autocast on cuda float16; no live scaler (CUDA emulated)"
     )
     assert found[Aspect.WEIGHTS] == "float32 (CUDA emulated)"
+    assert seen(trace=TraceSummary(), emulated_trace=TraceSummary())[Aspect.DRIVER] == "no test ran a step of training"

@@ -11,8 +11,10 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from event_clock import Clock
 
 from verifygate.process import orphans
 from verifygate.process.isolation import LAYERS, Isolation, Reach, granted, in_words, isolation_of
@@ -212,24 +214,53 @@ def test_a_process_with_ids_of_its_own_ends_as_it_would(project: Path, how: str,
 
 
 @pytest.mark.parametrize("how", ["auto", "required"])
-def test_the_polite_signal_and_the_limits_reach_it(project: Path, how: str) -> None:
+def test_the_polite_signal_and_the_limits_reach_it(project: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setattr("verifygate.process.subject.time", Clock(project / "ready"))
     code = "import resource, signal, time; limits = [resource.getrlimit(resource.RLIMIT_FSIZE)[0], "
     code += "resource.getrlimit(resource.RLIMIT_AS)[0]]; signal.signal(signal.SIGTERM, lambda *_: exit(print(*limits)))"
     subject = Subject(project, Path(sys.executable), isolation=how)
     limits = Limits(memory=1 << 32, file=1 << 20)
-    done = subject.run(["-c", f"{code}\nopen('ready', 'w')\nwhile True: time.sleep(0.1)"], seconds=5, limits=limits)
+    done = subject.run(["-c", f"{code}\nopen('ready', 'w')\nwhile True: time.sleep(0.1)"], seconds=600, limits=limits)
     assert (done.timed_out, done.exit_code, done.stdout_tail.split()) == (True, 0, [str(1 << 20), str(1 << 32)])
     assert done.left_behind == ()
 
 
+LIMIT = Limits(processes=3)
+
+
+class Counts:
+    """The time of a gate that counts at every look; some looks after a run's processes are there, a file says so."""
+
+    def __init__(self, folder: Path) -> None:
+        self._there, self._counted = folder / "there", folder / "counted"
+        self._looks = 0
+
+    def again(self) -> None:
+        self._looks = 0
+        for each in (self._there, self._counted):
+            each.unlink(missing_ok=True)
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+        self._looks += self._there.exists()
+        if self._looks == 5:
+            self._counted.touch()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+
 @pytest.mark.parametrize("how", ["auto", "required"])
 def test_a_crowd_is_counted_without_the_gates_own(project: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr("verifygate.process.subject.COUNT_SECONDS", 0.05)
-    code = "import subprocess, sys, time; {} = [subprocess.Popen(['sleep', '5']) for _ in range({})]; time.sleep(1)"
-    code += "; [each.kill() or each.wait() for each in started]"
+    """Its processes are there until they have been counted, or ended for it."""
+    monkeypatch.setattr("verifygate.process.subject.COUNT_SECONDS", 0.0)
+    monkeypatch.setattr("verifygate.process.subject.time", clock := Counts(project))
+    code = "import os, subprocess, time; {} = [subprocess.Popen(['sleep', '300']) for _ in range({})]; "
+    code += "open('there', 'w'); [time.sleep(0.01) for _ in iter(lambda: os.path.exists('counted'), True)]; "
+    code += "[each.kill() or each.wait() for each in started]"
     subject = Subject(project, Path(sys.executable), isolation=how)
     crowded = [
-        subject.run(["-c", code.format("started", count)], seconds=60, limits=Limits(processes=3)).crowded
+        clock.again() or subject.run(["-c", code.format("started", count)], seconds=600, limits=LIMIT).crowded
         for count in (2, 3)
     ]
     assert crowded == [0, 3]

@@ -196,6 +196,13 @@ def test_a_pass_names_its_scope() -> None:
     assert summary(clean_report(), "reports/latest").startswith("PASS (static only)  100.00/100  demo")
 
 
+def test_a_failure_that_does_not_block_is_called_one() -> None:
+    """`Not shown` alone would read as if it had not been looked at."""
+    failed = Check(id="execution.edge", title="t", status=Status.FAIL, required=False, actual="it died", remedy="r")
+    page = render(report((execution().model_copy(update={"checks": (failed,), "findings": ()}),)), "md")["gate.md"]
+    assert "Not shown: 1 check, the first `execution.edge` (FAIL): it died" in page
+
+
 def test_a_pass_names_what_it_does_not_show() -> None:
     """What is waived, and what is not required and not green, stands below the verdict; waived checks come first."""
     checks = tuple(
@@ -231,6 +238,16 @@ def test_recommendations_go_by_urgency() -> None:
         "Soon",
         "To get the missing evidence",
     ]
+
+
+def test_a_file_without_a_line_is_named_alone() -> None:
+    """A test that died before a line of it ran."""
+    (check,) = (each for each in execution().checks if each.status is Status.FAIL)
+    bare = check.model_copy(
+        update={"evidence": (Evidence(id="E-1", kind=EvidenceClass.EXECUTED, summary="s", path="test_it.py"),)}
+    )
+    told = summary(report((execution().model_copy(update={"checks": (bare,), "findings": ()}),)), "reports/latest")
+    assert "  test_it.py: FAIL: " in told
 
 
 def test_the_terminal_tells_a_reason_to_its_end() -> None:

@@ -37,6 +37,17 @@ def test_replaces_the_earlier_report_whole(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
 
 
+def test_a_report_is_nothing_for_git_to_keep(tmp_path: Path) -> None:
+    """Where it is asked for, and where it was so before. A file of that name with another text is a stranger's."""
+    write_reports(FIRST, tmp_path / "r", ignored=True)
+    assert contents(tmp_path / "r") == {**FIRST, ".gitignore": "*\n"}
+    write_reports({"gate.md": "second\n"}, tmp_path / "r")
+    assert contents(tmp_path / "r") == {"gate.md": "second\n", ".gitignore": "*\n"}
+    (tmp_path / "r" / ".gitignore").write_text("!gate.md\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"holds `\.gitignore`"):
+        write_reports(FIRST, tmp_path / "r", ignored=True)
+
+
 def test_an_empty_folder_will_do(tmp_path: Path) -> None:
     """A folder somebody made beforehand is as good as none."""
     (tmp_path / "r").mkdir()

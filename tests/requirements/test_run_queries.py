@@ -25,6 +25,8 @@ Writer = Callable[..., Path]
 RIGHT = ("scale", "backward", "unscale", "clip", "step", "update")
 ORDER = "- run: {order: [scale, backward, unscale, clip, step, update]}"
 COUNTS = (("autocast", 4), ("get_scale", 4), ("optimizer", 1), ("scale", 4))
+PLAIN = ("backward", "optimizer-step")
+PLAIN_COUNTS = (("backward", 4), ("optimizer", 1), ("optimizer.step", 4))
 
 
 def steps(*orders: tuple[str, ...], **own: Any) -> TraceSummary:
@@ -128,6 +130,9 @@ def test_what_either_run_did_wrong_counts(world: World, written: Writer) -> None
     [
         ("{events: [get-scale, autocast]}", steps(RIGHT), Status.PASS),
         ("{events: [scaler-state-saved]}", steps(RIGHT), Status.FAIL),
+        ("{events: [scale, step]}", steps(PLAIN, counts=PLAIN_COUNTS), Status.NOT_MEASURED),
+        ("{events: [scale, zero-grad]}", steps(PLAIN, counts=PLAIN_COUNTS), Status.FAIL),
+        ("{events: [scale, step]}", steps(PLAIN, counts=(*PLAIN_COUNTS, ("scale", 1))), Status.FAIL),
         ("{dtype: bfloat16}", steps(RIGHT), Status.PASS),
         ("{dtype: bfloat16, device: cpu}", steps(RIGHT), Status.PASS),
         ("{dtype: bfloat16, device: cuda}", steps(RIGHT), Status.NOT_MEASURED),
@@ -142,6 +147,14 @@ def test_events_types_and_parameters(
 ) -> None:
     world.run = run
     assert asked(world, written(f"- run: {query}")).status is status
+
+
+def test_training_in_float32_alone_is_named(world: World, written: Writer) -> None:
+    """As tests do on a machine without CUDA: steps were recorded, and show nothing about a scaler."""
+    world.run = steps(PLAIN, counts=PLAIN_COUNTS)
+    told = "no step with a live scaler of the project's own code was recorded"
+    assert asked(world, written(ORDER)).actual.endswith(told)
+    assert told in asked(world, written("- run: {events: [scale]}")).actual
 
 
 def scales(*values: float, skipped: int = 0) -> TraceSummary:
@@ -218,4 +231,18 @@ def test_an_oracle_answers_by_its_check(world: World, written: Writer, status: S
     world.oracles = [check("execution.oracle-scale-invariance", status, kind=EvidenceClass.EXECUTED)]
     found = asked(world, written("- run: {oracle: scale-invariance}"))
     assert found.status is (Status.NOT_MEASURED if status is Status.NOT_APPLICABLE else status)
+    assert ("name what trains" in found.remedy) is (status is Status.NOT_APPLICABLE)
     assert asked(world, written("- run: {oracle: nan-loss}")).status is Status.NOT_MEASURED
+
+
+def test_what_a_dead_entry_could_not_be_asked_says_how_it_died(world: World, written: Writer) -> None:
+    """Entries are named, so naming them is no advice."""
+    died = check("execution.oracle-inf-injection", Status.FAIL, kind=EvidenceClass.EXECUTED)
+    world.oracles = [died.model_copy(update={"actual": "entry 1: it raised KeyError", "remedy": "store the key"})]
+    found = asked(world, written("- run: {oracle: no-cuda}"))
+    said = "execution.edge-no-cuda could not be asked: entry 1: it raised KeyError"
+    assert (found.status, said in found.actual, found.remedy) == (Status.NOT_MEASURED, True, "store the key")
+
+    world.oracles.append(check("execution.edge-nan-loss", Status.PASS, kind=EvidenceClass.EXECUTED))
+    assert "execution.oracle-schedule" in asked(world, written("- run: {oracle: schedule}")).actual
+    assert "KeyError" not in asked(world, written("- run: {oracle: schedule}")).actual

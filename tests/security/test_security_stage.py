@@ -103,6 +103,8 @@ def test_a_configuration_of_bandit_in_the_tree_is_not_read(project: Path) -> Non
     (project / "pyproject.toml").write_text('[tool.bandit]\nskips = ["B307"]\n', encoding="utf-8")
     _, report = run(project)
     assert status(report, "SEC201") == "PARTIAL"
+    (found,) = (each for stage in report["stages"] for each in stage["findings"] if each["rule"] == "SEC201")
+    assert (found["symbol"], "B307" in found["remedy"]) == ("read", False)
 
 
 def test_what_stood_before_a_change_does_not_block_it(project: Path) -> None:

@@ -6,9 +6,11 @@ import hashlib
 import os
 import subprocess
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import special_files
 from planted_git import FORMS, Planted
 
 from verifygate.base.errors import UsageError
@@ -41,6 +43,17 @@ def test_names_and_files_of_a_commit(planted: Planted) -> None:
         ("gone.py", "moved.py", "train.py"),
     )
     assert not differs(planted)
+
+
+def test_a_signed_commit_is_read(planted: Planted) -> None:
+    """Its signature has an empty line, as those have that a forge makes, and names no tree."""
+    head = planted.git("cat-file", "commit", "HEAD").partition("\n\n")
+    wrong = planted.git("rev-parse", "HEAD~1^{tree}")
+    signature = f"gpgsig -----BEGIN PGP SIGNATURE-----\n \n tree {wrong}\n -----END PGP SIGNATURE-----"
+    (planted.root / ".git/signed").write_text(f"{head[0]}\n{signature}\n\n{head[2]}\n", encoding="utf-8")
+    signed = planted.git("hash-object", "-t", "commit", "-w", str(planted.root / ".git/signed"))
+    assert git.tree_at(planted.root, signed) == git.tree_at(planted.root, "HEAD")
+    assert git.tree_at(planted.root, signed) is not None
 
 
 def test_a_folder_of_the_repository(planted: Planted) -> None:
@@ -252,6 +265,20 @@ def test_special_files_in_the_place_of_gits_own(planted: Planted) -> None:
         os.mkfifo(planted.root / ".git" / name)
     assert git.head(planted.root)[0]
     assert git.changed(planted.root, "HEAD") == ()
+
+
+@pytest.mark.parametrize("place", [".", "sub/deeper"])
+@pytest.mark.parametrize("made", [special_files.pipe, special_files.device])
+def test_patterns_that_git_would_wait_for_are_refused_at_once(
+    planted: Planted, place: str, made: Callable[[Path], None]
+) -> None:
+    (planted.root / place).mkdir(parents=True, exist_ok=True)
+    (planted.root / place / ".gitignore").unlink(missing_ok=True)
+    made(planted.root / place / ".gitignore")
+    with pytest.raises(UsageError, match=r"\.gitignore: git cannot read its patterns: it is a"):
+        git.changed(planted.root, "HEAD")
+    with pytest.raises(UsageError, match=r"git cannot read its patterns"):
+        git.ignored(planted.root / "sub" if place != "." else planted.root)
 
 
 def test_what_is_to_be_protected_of_a_working_tree_and_its_submodules(planted: Planted, tmp_path: Path) -> None:

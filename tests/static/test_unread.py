@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from verifygate.base.errors import UsageError
 from verifygate.config.rule_selection import RuleSelection
+from verifygate.config.settings import load
+from verifygate.gate.run import run
 from verifygate.sources.configuration_file import ConfigurationFile
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
@@ -55,3 +60,14 @@ def test_a_file_that_a_tool_trains_by_is_a_program_that_nobody_read():
 )
 def test_a_file_that_no_tool_trains_by_is_none(source: str, script: str):
     assert lost({"rows.py": source}, {"config.yml": YAML, "go.sh": script}) == []
+
+
+def test_no_verdict_on_a_tree_that_a_tool_trains_from(tmp_path: Path):
+    for name, text in {"rows.py": "print(1)\n", "config.yml": YAML, "go.sh": "sometool train config.yml\n"}.items():
+        (tmp_path / name).write_text(text)
+
+    with pytest.raises(UsageError, match=r"config\.yml: `sometool` trains by it \(go\.sh:1\)") as refused:
+        run(load(None, tmp_path))
+
+    assert refused.value.exit_code == 2
+    assert run(load(None, tmp_path), stages=("security",)).stages  # which is not about what trains

@@ -15,7 +15,6 @@ from verifygate.sources.tree import Sources
 
 if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
-    from verifygate.config.settings import StaticSettings
     from verifygate.static.analysis_result import AnalysisResult
     from verifygate.static.engine import Kept
 
@@ -36,7 +35,7 @@ class BaseFindings:
         root: Path,
         commit: str,
         is_audited: Callable[[str], bool],
-        selection: StaticSettings | RuleSelection,
+        selection: RuleSelection,
         kept: Kept | None = None,
     ) -> BaseFindings:
         """Read and analyse those files of a commit. Raises UsageError as the analysis of today's files does.
@@ -57,4 +56,5 @@ class BaseFindings:
 
     def moved(self, found: Iterable[Finding], now: Sources) -> dict[str, str]:
         """Findings whose code was moved since: fingerprint today -> fingerprint at the commit."""
-        return stood_elsewhere(list(found), now, self.analysed.findings, self.sources, self.fingerprints)
+        before = self.analysed.findings
+        return stood_elsewhere(list(found), now, before, self.sources, self.fingerprints, self.renamed)

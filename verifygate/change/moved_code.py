@@ -6,7 +6,7 @@ Two functions are the same where they differ in nothing but their names, comment
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cache
 from typing import NamedTuple
 
@@ -30,11 +30,18 @@ class Scope(NamedTuple):
 
 
 def stood_elsewhere(
-    now: Iterable[Finding], sources: Sources, before: Iterable[Finding], sources_before: Sources, stood: Set[str]
+    now: Iterable[Finding],
+    sources: Sources,
+    before: Iterable[Finding],
+    sources_before: Sources,
+    stood: Set[str],
+    renamed: Mapping[str, str],
 ) -> dict[str, str]:
     """Fingerprints of findings of `now` -> those of the findings of `before` that they were.
 
-    `stood` are the fingerprints of `before`. Each of its locations answers for one of today's at most.
+    `stood` are the fingerprints of `before`, `renamed` the files that have another path today. Each location of before
+    answers for one of today's at most, and for none where its own code is still there: `now` need not be all that is
+    found today, and beside that a copy is new.
     """
     unmatched = [(rule, place) for rule, place in _locations(now) if place.fingerprint not in stood]
     if not unmatched:
@@ -42,10 +49,12 @@ def stood_elsewhere(
     today = {place.fingerprint for _, place in _locations(now)}
     gone: dict[Identity, list[str]] = {}
     digests = cache(lambda path: _functions(sources_before, path))
-    for rule, place in _locations(before):
-        if place.fingerprint not in today and (identity := _identity(rule, place, digests(place.path))):
-            gone.setdefault(identity, []).append(place.fingerprint)
     digests_now = cache(lambda path: _functions(sources, path))
+    for rule, place in _locations(before):
+        if place.fingerprint in today or (identity := _identity(rule, place, digests(place.path))) is None:
+            continue
+        if identity[2] not in {each.digest for each in digests_now(renamed.get(place.path, place.path))}:
+            gone.setdefault(identity, []).append(place.fingerprint)
     moved = {}
     for rule, place in unmatched:
         if (identity := _identity(rule, place, digests_now(place.path))) and gone.get(identity):

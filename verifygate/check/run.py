@@ -17,7 +17,7 @@ from verifygate.check.answer_cache import CheckOutput
 from verifygate.check.options import STDIN, CheckOptions
 from verifygate.check.project import Asked, read_asked
 from verifygate.check.set_aside import Old, known_old
-from verifygate.check.settings import contents_of, judged, unconfigured
+from verifygate.check.settings import Judged, Project, contents_of, judged
 from verifygate.config.locate import find
 from verifygate.report.escape import LONG, plain
 from verifygate.report.formats import FORMATS, render_check
@@ -83,9 +83,11 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
     text = _standard_input(options)
     file = options.config if options.config is not None else find(start)
     root = file.resolve().parent if file is not None else start
-    contents = contents_of(file, root)
+    contents = contents_of(file)
+    project = Project(root if file is not None else None, start, _named(options))
     with timings.part("read the configuration"):
-        found = judged(file, start, cached=options.cached) if file is not None else unconfigured(start, _named(options))
+        found = judged(file, start, cached=options.cached) if file is not None else Judged()
+        versions = project.versions()
     with timings.part("read the files"):
         configured = root if file is not None else None
         below = configured is not None and start != root and start.is_relative_to(root)
@@ -103,8 +105,7 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
                 *options.ignore,
                 *contents,
                 found.text,
-                found.choice.torch_version,
-                repr(sorted(found.choice.framework_versions.items())),
+                repr(sorted(versions.items())),
                 folder_in_repository(start),
                 "scope",
                 *((str(start), *sorted(asked.scope), *options.paths) if asked.scope is not None else ()),
@@ -115,9 +116,13 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
             key = answer_cache.key_of(question, asked.sources)
             if (known := answer_cache.recall(key)) is not None:
                 return known
-    output = _computed(options, found.choice, asked, old, least, timings)
+    written = found.written._replace(
+        select=options.select or found.written.select, ignore=(*found.written.ignore, *options.ignore)
+    )
+    before = written.allowing(project.versions_at(old.commit)) if old.commit else written
+    output = _computed(options, (written.allowing(versions), before), asked, old, least, timings)
     # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
-    if options.cached and output.keeps and not asked.sources.unreadable and contents == contents_of(file, root):
+    if options.cached and output.keeps and not asked.sources.unreadable and contents == contents_of(file):
         with timings.part("keep the answer"):
             answer_cache.keep(key, output)
     return output
@@ -144,8 +149,15 @@ def _standard_input(options: CheckOptions) -> tuple[str, bytes] | None:
 
 
 def _computed(
-    options: CheckOptions, base: RuleSelection, asked: Asked, old: Old, least: Threshold, timings: Timings
+    options: CheckOptions,
+    choices: tuple[RuleSelection, RuleSelection],
+    asked: Asked,
+    old: Old,
+    least: Threshold,
+    timings: Timings,
 ) -> CheckOutput:
+    """The output; `choices` are the rules for the tree as it is, and for the one that `old` is about."""
+    choice, choice_before = choices
     with timings.part("load the rules"):
         from verifygate.base.records import replace
         from verifygate.check.kept_parts import KeptParts
@@ -154,7 +166,6 @@ def _computed(
         from verifygate.static.registry import load_rules
 
         load_rules()
-        choice = base._replace(select=options.select or base.select, ignore=(*base.ignore, *options.ignore))
     with timings.part("put findings together"):
         about = asked.is_asked if asked.scope is not None else None
         kept = KeptParts() if options.cached else None
@@ -166,7 +177,7 @@ def _computed(
         from verifygate.check.set_aside import apart
 
         with timings.part("set aside what is old"):
-            new, before, baselined = apart(report.findings, asked, old, choice, kept)
+            new, before, baselined = apart(report.findings, asked, old, choice_before, kept)
             report = replace(report, findings=tuple(new), stood_before=before, in_baseline=baselined)
     if any(FORMATS[each.format].shows_fixes for each in options.outputs):
         with timings.part("see what can be fixed"):  # building fixes costs more than finding faults
@@ -183,7 +194,8 @@ def _computed(
         told = _asides(options, asked, old, report, outcome, choice, around, fails)
         # How many can be fixed is known when the fixes are built, which takes longer than to find the faults.
         texts = tuple(
-            render_check(shown, each.format, [*_fixes_told(report, each.format), *told]) for each in options.outputs
+            render_check(_for(each.format, shown, options), each.format, [*_fixes_told(report, each.format), *told])
+            for each in options.outputs
         )
     gaps = any(lost.mentions_amp for lost in shown.not_analysed)
     return CheckOutput(
@@ -203,6 +215,14 @@ def report_of(outcome: AnalysisResult, folder: str = "") -> CheckReport:
         contract=outcome.contract,
         folder=folder,
     )
+
+
+def _for(format: str, report: CheckReport, options: CheckOptions) -> CheckReport:  # noqa: A002 - the option's name
+    """What a format shows: a person who asks what is new, before a commit say, is told of no contract of the whole."""
+    from verifygate.base.records import replace
+    from verifygate.model.precision_contract import PrecisionContract
+
+    return replace(report, contract=PrecisionContract()) if format == "text" and options.since else report
 
 
 def _fixes_told(report: CheckReport, format: str) -> list[str]:  # noqa: A002 - the option's name

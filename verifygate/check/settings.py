@@ -6,6 +6,7 @@ comes of it is kept like an answer, under a key that the configuration, the prog
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,14 +14,15 @@ from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.check import answer_cache
 from verifygate.config.locate import lies_in
 from verifygate.config.rule_selection import RuleSelection
-from verifygate.config.version_pins import TORCH, allowed_versions, of_frameworks, versions_allowed_for
+from verifygate.config.version_pins import FolderFiles, ProjectFiles, allowed_versions, versions_allowed_for
 from verifygate.sources.tree import Sources
 
 
 class Judged(NamedTuple):
-    """What `check` asks of the settings."""
+    """What `check` asks of the settings: what was set, and nothing that the audited tree says by itself."""
 
-    choice: RuleSelection
+    written: RuleSelection = RuleSelection()
+    """Which rules run; of versions, those that are set."""
     exclude: tuple[str, ...] = ()
     """Glob patterns of paths to leave out."""
     sources: tuple[str, ...] = ()
@@ -31,10 +33,24 @@ class Judged(NamedTuple):
     """All that the configuration came to; empty where there is none."""
 
 
-def unconfigured(start: Path, paths: tuple[str, ...] = ()) -> Judged:
-    """What holds for the named files where there is no configuration."""
-    allowed = versions_allowed_for(paths, start)
-    return Judged(RuleSelection(torch_version=allowed.get(TORCH, ""), framework_versions=of_frameworks(allowed)))
+class Project(NamedTuple):
+    """Where the versions that a tree allows are said: in the configuration's folder, or else around the named files."""
+
+    configured: Path | None
+    start: Path
+    paths: tuple[str, ...] = ()
+
+    def versions(self, files_in: Callable[[Path], ProjectFiles] = FolderFiles) -> dict[str, str]:
+        """Package -> the versions of it that a tree allows; `files_in` gives the files of one of its folders."""
+        if self.configured is not None:
+            return allowed_versions(files_in(self.configured))
+        return versions_allowed_for(self.paths, self.start, files_in)
+
+    def versions_at(self, commit: str) -> dict[str, str]:
+        """The same of the tree of a commit."""
+        from verifygate.sources.commit_tree import CommitTree
+
+        return self.versions(lambda folder: CommitTree(folder, commit))
 
 
 def judged(config: Path, start: Path, *, cached: bool) -> Judged:
@@ -43,27 +59,27 @@ def judged(config: Path, start: Path, *, cached: bool) -> Judged:
     What it names is looked for each time: that may have gone.
     """
     root = config.resolve().parent
-    contents = contents_of(config, root)
+    contents = contents_of(config)
     key = answer_cache.key_of(["what a configuration comes to", *contents], Sources(())) if cached else ""
     if cached and (kept := answer_cache.recall(key)) is not None:
         found, named = _read(kept.out[0])
         if all(lies_in(root, path) for path in named):
             return found
     text = _judge(config, start)
-    if cached and contents == contents_of(config, root):  # it may have been changed meanwhile
+    if cached and contents == contents_of(config):  # it may have been changed meanwhile
         answer_cache.keep(key, answer_cache.CheckOutput((text,), 0))
     return _read(text)[0]
 
 
-def contents_of(config: Path | None, root: Path) -> list[str]:
-    """What settings come from: the file, by name and bytes, and versions. No file is not an empty one."""
+def contents_of(config: Path | None) -> list[str]:
+    """What settings come from: the file, by name and bytes. No file is not an empty one."""
     if config is None or not config.is_file():
         return ["none"]
     try:
         data = read_regular(config, MAX_SOURCE_BYTES)
     except OSError:
         return ["unreadable"]  # whoever reads it next says why
-    return [f"{config.name}\0{data.decode('latin-1')}", repr(allowed_versions(root))]
+    return [f"{config.name}\0{data.decode('latin-1')}"]
 
 
 def _judge(config: Path, start: Path) -> str:
@@ -74,13 +90,9 @@ def _judge(config: Path, start: Path) -> str:
     check_rules(settings)
     import json
 
-    static = settings.static
-    choice = RuleSelection(
-        static.select, static.ignore, static.per_file_ignores, static.torch_version, static.framework_versions
-    )
     return json.dumps(
         [
-            choice._asdict(),
+            settings.static.selection._asdict(),
             settings.project.exclude,
             settings.project.sources,
             settings.verdict.baseline,

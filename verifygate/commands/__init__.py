@@ -46,6 +46,12 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(f"verifygate.commands.{MODULES[cmd_name]}"), cmd_name)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each command with the whole first sentence of its help: what does not fit into a line goes on in the next."""
+        found = [(name, command) for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(limit=1000)) for name, command in found])
+
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="verifygate", message="%(prog)s %(version)s")

@@ -6,12 +6,14 @@ The files are templates in `workflows/`, with `[[ ]]` around what is filled in, 
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from verifygate import __version__
 from verifygate.base.distribution import DISTRIBUTION
@@ -19,7 +21,7 @@ from verifygate.base.errors import UsageError
 from verifygate.report import gitlab, junit
 from verifygate.report.comment import marker
 from verifygate.sources import git
-from verifygate.sources.repository import folder_in_repository
+from verifygate.sources.repository import folder_in_repository, web_address
 
 SERVICES = ("github", "gitlab")
 PYTHON = "3.12"
@@ -93,6 +95,7 @@ def _filled(template: str, below: str, folder: Path) -> str:
         autoescape=False,  # noqa: S701 - it is YAML; what is filled in is quoted here
     )
     reports = f"{below}/reports/latest" if below else "reports/latest"
+    source, requirement = own_source(), f"{DISTRIBUTION}=={__version__}"
     filled: dict[str, Any] = {
         "suffix": _suffix(below),
         "branches": json.dumps([git.default_branch(folder)]),
@@ -101,7 +104,11 @@ def _filled(template: str, below: str, folder: Path) -> str:
         "actions": ACTIONS,
         "python": PYTHON,
         "install": _install_lines(folder),
-        "requirement": _requirement(),
+        "requirement": requirement,
+        "from_index": json.dumps("" if source.commit else requirement),
+        "source": json.dumps(source.address),
+        "commit": json.dumps(source.commit),
+        "install_self": _INSTALL_SELF,
         "marker": marker(below),
         "artifact": f"verifygate{_suffix(below)}",
         "report_path": json.dumps(reports),
@@ -124,5 +131,43 @@ def _install_lines(folder: Path) -> list[str]:
     return [CPU_TORCH, *files, *own, "python -m pip install pytest coverage"]
 
 
-def _requirement() -> str:
-    return f"{DISTRIBUTION}=={__version__}"
+_INSTALL_SELF = """\
+if [ -n "$VERIFYGATE" ]; then
+  verifygate/bin/python -I -m pip install "$VERIFYGATE"
+else
+  git clone --quiet --no-checkout "$VERIFYGATE_SOURCE" verifygate-source
+  git -C verifygate-source checkout --quiet "$VERIFYGATE_COMMIT"
+  verifygate/bin/python -I -m pip install --require-hashes -r verifygate-source/requirements-hashed.txt
+  verifygate/bin/python -I -m pip install --no-deps --no-build-isolation ./verifygate-source
+fi"""
+
+
+class OwnSource(NamedTuple):
+    """Where this installation of verifygate comes from, so that a job can install the same; empty for the index."""
+
+    address: str = ""
+    commit: str = ""
+
+    @property
+    def words(self) -> str:
+        if self.commit:
+            return f"it installs verifygate from {self.commit[:12]} of {self.address}"
+        name = f"{DISTRIBUTION}=={__version__}"
+        return (
+            f"it installs {name} from the package index; before it is there, empty VERIFYGATE in the file, and name a "
+            "clone and its commit in VERIFYGATE_SOURCE and VERIFYGATE_COMMIT"
+        )
+
+
+def own_source() -> OwnSource:
+    """The commit that this installation was made from, as pip noted it; that of the clone, where it was a folder."""
+    try:
+        noted = json.loads(importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return OwnSource()
+    url, commit = str(noted.get("url", "")), str(noted.get("vcs_info", {}).get("commit_id", ""))
+    if url.startswith("file://"):
+        clone = Path(unquote(urlsplit(url).path))
+        url, commit = git.remote(clone), git.head(clone)[0]
+    address = web_address(url)
+    return OwnSource(address, commit) if address and commit else OwnSource()

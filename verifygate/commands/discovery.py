@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
-from verifygate.config.version_pins import TORCH, allowed_versions
+from verifygate.config.version_pins import TORCH, FolderFiles, allowed_versions
 from verifygate.execution.collected_tests import find_tests, read_config
 from verifygate.model.program import Program
 from verifygate.programs import found_functions, found_programs
@@ -50,7 +50,7 @@ def discovered(root: Path) -> Found:
         tests=tests,
         programs=programs,
         functions=() if programs else found_functions(sources),
-        torch=allowed_versions(root).get(TORCH, ""),
+        torch=allowed_versions(FolderFiles(root)).get(TORCH, ""),
         catalogue=("amp-delegated" if delegated else "amp-core") if amp else "",
     )
 

@@ -12,7 +12,7 @@ from verifygate.check.run import not_analysed_lines, report_of
 from verifygate.commands.options import config_option, split_words
 
 if TYPE_CHECKING:
-    from verifygate.config.settings import StaticSettings
+    from verifygate.config.rule_selection import RuleSelection
     from verifygate.model.check_report import CheckReport
     from verifygate.sources.tree import Sources
 
@@ -35,9 +35,8 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     sources = named_sources(paths, settings.project.exclude)
     wanted = chosen(select or settings.static.select, settings.static.ignore)
     # The scan that proves a fix looks with every rule of the project, not only with those to fix.
-    every = settings.static.model_copy(
-        update={"select": (*settings.static.select, *select) if settings.static.select else ()}
-    )
+    every = settings.selection
+    every = every._replace(select=(*every.select, *select) if every.select else ())
     repair = repaired(sources, lambda files: _checked(files, every), wanted, unsafe=unsafe, torch=every.torch_version)
     left = [finding for finding in repair.report.findings if finding.rule in wanted]
     for finding, reason in sorted(repair.refused, key=lambda each: (each[0].path, each[0].line, each[0].rule)):
@@ -57,8 +56,8 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     return 1 if left or (as_diff and repair.changed) else 0
 
 
-def _checked(sources: Sources, static: StaticSettings) -> CheckReport:
+def _checked(sources: Sources, selection: RuleSelection) -> CheckReport:
     """What the static analysis says of these files."""
     from verifygate.static.engine import Means, analyse
 
-    return report_of(analyse(sources, static, with_constructs=False, merged=False, means=Means(jobs=0)))
+    return report_of(analyse(sources, selection, with_constructs=False, merged=False, means=Means(jobs=0)))

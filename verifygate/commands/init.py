@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from verifygate.config.locate import CONFIG_NAME
+from verifygate.commands.progress import progress_line
+from verifygate.config.locate import CONFIG_NAME, find
 
 if TYPE_CHECKING:
     from verifygate.commands.discovery import Found
@@ -27,7 +29,7 @@ sources = ["."]  # everything below this folder, so that new files are included
 exclude = []
 
 [execution]
-pytest = [{tests}]  # arguments for pytest
+{tests}
 # required = ["tests/test_train.py"]  # tests that must run and pass; a skipped one is NOT MEASURED
 
 {entries}
@@ -51,10 +53,20 @@ advisory: true
 @click.command()
 @click.option("--force", is_flag=True, help="Overwrite an existing configuration.")
 @click.option(
+    "--run/--no-run",
+    "start",
+    default=None,
+    help="Start programs even where the machine cannot keep them apart; or none: then all are comments.",
+)
+@click.option(
     "--ci", "service", type=click.Choice(("github", "gitlab")), help="Also write the gate as a job, in new files only."
 )
-def init(force: bool, service: str | None) -> int:
-    """Write a verifygate.toml for the project in this folder, with what can be discovered, and say what that is."""
+def init(force: bool, start: bool | None, service: str | None) -> int:
+    """Write a verifygate.toml for the project in this folder, with what can be discovered, and say what that is.
+
+    Programs that train are started for a few steps, in a copy, without a network and kept apart from the machine: what
+    ran is written as an entry, the rest as comments.
+    """
     from verifygate.base.errors import UsageError
     from verifygate.commands.discovery import discovered
 
@@ -68,6 +80,7 @@ def init(force: bool, service: str | None) -> int:
     if path.exists() and not force:
         raise UsageError("the file already exists", where=CONFIG_NAME, remedy="edit it, or replace it with --force")
     found = discovered(folder)
+    found = replace(found, programs=_tried(found.programs, folder, start))
     spec = folder / SPEC_NAME
     with_spec = bool(found.catalogue) and not spec.exists()  # one of this name may be anything: it stays as it is
     try:
@@ -78,6 +91,8 @@ def init(force: bool, service: str | None) -> int:
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
         raise UsageError(problem, where=CONFIG_NAME, remedy="run it in a folder that you can write to") from None
+    if not (folder / ".git").exists() and (above := find(folder.parent)) is not None:
+        click.echo(f"Found a configuration above: {above}; in this folder, the new one is in force instead of it")
     for line in told(found):
         click.echo(line)
     files = f"{CONFIG_NAME} and {SPEC_NAME}" if with_spec else CONFIG_NAME
@@ -85,14 +100,30 @@ def init(force: bool, service: str | None) -> int:
     return 0
 
 
+def _tried(programs: tuple[Program, ...], folder: Path, start: bool | None) -> tuple[Program, ...]:
+    """The programs that were found, with what a run of each for a few steps showed."""
+    import datetime as dt
+
+    from verifygate.config.settings import Settings
+    from verifygate.programs.trial import tried, untried
+
+    if start is False:
+        return untried(programs)
+    with progress_line() as progress:
+        progress("starting the programs that were found, for a few steps each")
+        settings = Settings(root=folder.resolve(), today=dt.datetime.now(dt.UTC).date())
+        return tried(programs, settings.with_execution(isolation="auto" if start else "required"))
+
+
 def _write_job(service: str) -> None:
     """The files of a CI service; each is named, and so is what is left to do."""
-    from verifygate.commands.ci_files import written
+    from verifygate.commands.ci_files import own_source, written
 
     names, left = written(service, Path.cwd())
     for name in names:
         click.echo(f"Wrote {name}")
     click.echo(f"Next: {left}")
+    click.echo(f"The job: {own_source().words}")
 
 
 def starter(folder: Path, found: Found, spec: str = "") -> str:
@@ -100,7 +131,9 @@ def starter(folder: Path, found: Found, spec: str = "") -> str:
     return _TEMPLATE.format(
         schema=SCHEMA,
         name=_quoted(folder),
-        tests=", ".join(json.dumps(name) for name in found.tests),
+        tests=f"pytest = [{', '.join(map(json.dumps, found.tests))}]  # arguments for pytest"
+        if found.tests
+        else _NO_TESTS,
         entries=_entries(found),
         requirements=_requirements(spec),
     )
@@ -128,6 +161,9 @@ def _programs_told(found: Found) -> list[str]:
     ]
 
 
+_NO_TESTS = """\
+# pytest = ["tests"]  # arguments for pytest; none were found
+# tests = false  # says that there are none: then no file counts as one, whatever it is called"""
 _KINDS = {
     "amp-core": "in the project's own loop",
     "amp-delegated": "delegated to a framework",
@@ -184,7 +220,9 @@ def _quoted(folder: Path) -> str:
 def _write_schema(path: Path) -> None:
     """Put the schema of the configuration where the configuration's first line says that it is."""
     import verifygate
+    from verifygate.report.write import EVERYTHING, IGNORE
 
     path.parent.mkdir(exist_ok=True)
     shipped = Path(verifygate.__file__).parent / "docs" / "schemas" / path.name
     path.write_bytes(shipped.read_bytes())
+    (path.parent / IGNORE).write_text(EVERYTHING, encoding="utf-8")  # it belongs to what is installed here

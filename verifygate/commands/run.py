@@ -136,7 +136,7 @@ def run(
         files |= render(report, name)
     told = summary(report, path_as_typed(folder))
     try:
-        write_reports(files, folder)
+        write_reports(files, folder, ignored=report_dir is None)
     except UsageError:
         click.echo(told, err=True)  # the disk may be full now: what was found is not lost with the report
         raise

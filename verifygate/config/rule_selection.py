@@ -11,6 +11,8 @@ from fnmatch import fnmatch
 from types import MappingProxyType
 from typing import NamedTuple
 
+from verifygate.config.version_pins import TORCH, of_frameworks
+
 
 class RuleSelection(NamedTuple):
     """What the analysis reads of the static settings, without the models that read them from a file."""
@@ -22,6 +24,13 @@ class RuleSelection(NamedTuple):
     """The versions that the project allows: one, or a range as `verifygate.config.version_pins` writes it."""
     framework_versions: Mapping[str, str] = MappingProxyType({})
     """Package of a training framework -> the same of it; only of those of which the project says something."""
+
+    def allowing(self, versions: Mapping[str, str]) -> RuleSelection:
+        """The selection for a tree that allows these versions of packages; a version that is set here stays."""
+        return self._replace(
+            torch_version=self.torch_version or versions.get(TORCH, ""),
+            framework_versions={**of_frameworks(versions), **self.framework_versions},
+        )
 
 
 def names_rule(word: str, code: str, name: str) -> bool:

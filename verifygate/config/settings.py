@@ -7,15 +7,16 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from verifygate.base.errors import UsageError
 from verifygate.config.documents import Document, read_toml
 from verifygate.config.locate import find, lies_in
 from verifygate.config.performance import PerformanceSettings, Positive
-from verifygate.config.version_pins import FRAMEWORKS, TORCH, allowed_versions, of_frameworks, versions_allowed_for
+from verifygate.config.rule_selection import RuleSelection
+from verifygate.config.version_pins import FRAMEWORKS, FolderFiles, allowed_versions, versions_allowed_for
 from verifygate.model.base import Model
 from verifygate.model.finding import BLOCKING, Severity
 from verifygate.model.policy import PolicySetting, Waiver
@@ -25,6 +26,10 @@ from verifygate.stage_registry import STAGES, default_weights
 
 BENDING = ("PYTHON", "PYTEST", "COVERAGE", "COV_CORE", "LD_PRELOAD", "DYLD_", "VERIFYGATE")
 """Beginnings of environment variables that change how Python, pytest or the gate's witnesses work."""
+
+
+LABELS = ("name", "task", "version")
+"""What `[project]` says of the code, and not of how it is judged."""
 
 
 class ProjectSettings(Model):
@@ -79,6 +84,9 @@ class OraclesSettings(Model):
 class ExecutionSettings(Model):
     """`[execution]`: how the project's own tests run."""
 
+    tests: bool = True
+    """Whether the project has tests. With `false` there are none: no file is taken for one, whatever it is called, and
+    nothing is asked of them."""
     pytest: tuple[str, ...] = ()
     """Arguments for pytest: paths and options; by default the discovered test paths."""
     interpreter: str = ""
@@ -123,6 +131,13 @@ class ExecutionSettings(Model):
         """The emulated device's, as two numbers."""
         major, minor = self.emulated_capability.split(".")
         return int(major), int(minor)
+
+    @model_validator(mode="after")
+    def _has_what_it_names(self) -> Self:
+        named = [key for key in ("pytest", "required", "uncollected") if getattr(self, key)]
+        if named and not self.tests:
+            raise ValueError(f"`tests = false` says that there are none, and `{named[0]}` names some")
+        return self
 
     @field_validator("pass_env")
     @classmethod
@@ -170,6 +185,11 @@ class StaticSettings(Model):
         if strange := [name for name in versions if name not in FRAMEWORKS]:
             raise ValueError(f"`{strange[0]}` is none of {', '.join(FRAMEWORKS)}")
         return {name: _version(text) for name, text in versions.items()}
+
+    @property
+    def selection(self) -> RuleSelection:
+        """What the analysis reads of it, as it is set."""
+        return RuleSelection(*(getattr(self, name) for name in RuleSelection._fields))
 
 
 class SecuritySettings(Model):
@@ -274,6 +294,13 @@ class Settings(FileSettings):
     policy_root: Path | None = None
     """Where the configuration and the specification are read, where that is not the root: a copy of what stood at
     another revision."""
+    versions: dict[str, str] = Field(default_factory=dict)
+    """Package -> the versions of it that the audited tree allows. A fact of the code, and no part of the policy."""
+
+    @property
+    def selection(self) -> RuleSelection:
+        """Which rules run, and for which versions: those that are set, else those that the audited tree allows."""
+        return self.static.selection.allowing(self.versions)
 
     @property
     def named_paths(self) -> tuple[str, ...]:
@@ -291,6 +318,11 @@ class Settings(FileSettings):
     @property
     def sources(self) -> tuple[str, ...]:
         return self.project.sources or (".",)
+
+    def labelled_as(self, other: Settings) -> Settings:
+        """The same, for the project as the other settings name it."""
+        labels = {each: getattr(other.project, each) for each in LABELS}
+        return self.model_copy(update={"project": self.project.model_copy(update=labels)})
 
     def with_execution(self, **settings: bool | str) -> Settings:
         """The same, with other settings of `[execution]`, such as options of the command line give."""
@@ -319,8 +351,10 @@ class Settings(FileSettings):
 
     @property
     def digest(self) -> str:
-        """sha256 of everything that was set, but for where the project lies and what day it is."""
-        return hashlib.sha256(self.model_dump_json(exclude={"root", "today", "policy_root"}).encode()).hexdigest()
+        """sha256 of everything that was set: not of where the project lies, what day it is, or what the code says."""
+        return hashlib.sha256(
+            self.model_dump_json(exclude={"root", "today", "policy_root", "versions"}).encode()
+        ).hexdigest()
 
 
 def _policy(settings: FileSettings) -> dict[str, str]:
@@ -341,6 +375,7 @@ def _policy(settings: FileSettings) -> dict[str, str]:
         "requirements.junit": ", ".join(f"{each.file} {each.kind}" for each in settings.requirements.junit)
         or "no file",
         "project.exclude": ", ".join(settings.project.exclude) or "no file",
+        "execution.tests": "there are some" if settings.execution.tests else "there are none",
         "execution.isolation": settings.execution.isolation or "auto, off beside an accelerator",
         "execution.pass_env": ", ".join(settings.execution.pass_env) or "no variable",
         "execution.coverage": _on(settings.execution.coverage),
@@ -358,20 +393,14 @@ def _on(setting: bool) -> str:
 def load(config: Path | None, start: Path, paths: tuple[str, ...] = ()) -> Settings:
     """Settings from `config`, or from the nearest configuration in `start` or above it, or from nothing at all.
 
-    Without one, the versions of torch and of frameworks are those of the project around the named paths. Raises
-    UsageError, with file and line, for anything in the file that cannot be meant.
+    Without one, the versions that the tree allows are those of the project around the named paths. Raises UsageError,
+    with file and line, for anything in the file that cannot be meant.
     """
     file = config if config is not None else find(start)
     today = dt.datetime.now(dt.UTC).date()
     if file is None:
-        static = _with_versions(StaticSettings(), versions_allowed_for(paths, start))
-        return Settings(root=start.resolve(), today=today, static=static)
+        return Settings(root=start.resolve(), today=today, versions=versions_allowed_for(paths, start))
     return read_settings(file, _shown(file, start), file.resolve().parent, today)
-
-
-def unconfigured(root: Path, folder: Path, today: dt.date) -> Settings:
-    """The settings of a project without a configuration; what versions it requires is read in `folder`."""
-    return Settings(root=root, today=today, static=_with_versions(StaticSettings(), allowed_versions(folder)))
 
 
 def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Settings:
@@ -384,18 +413,8 @@ def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Setting
     folder = file.resolve().parent
     _refuse_outside(document, settings, root, folder)
     named = {name: getattr(settings, name) for name in FileSettings.model_fields}
-    named["static"] = _with_versions(settings.static, allowed_versions(folder))
+    named["versions"] = allowed_versions(FolderFiles(root))
     return Settings(root=root, config=file.name, today=today, policy_root=None if folder == root else folder, **named)
-
-
-def _with_versions(static: StaticSettings, allowed: dict[str, str]) -> StaticSettings:
-    """The settings with the versions that the project allows, where none are set."""
-    return static.model_copy(
-        update={
-            "torch_version": static.torch_version or allowed.get(TORCH, ""),
-            "framework_versions": of_frameworks(allowed) | static.framework_versions,
-        }
-    )
 
 
 def _refuse_outside(document: Document, settings: FileSettings, root: Path, policy: Path) -> None:

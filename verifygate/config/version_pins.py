@@ -8,10 +8,10 @@ The parsers of TOML, JSON and Python load only for a file that names one of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
-from pathlib import Path
-from typing import NamedTuple
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, Protocol
 
 from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 
@@ -35,6 +35,49 @@ _FILES = (
     *("requirements*.txt", "requirements*.in", "constraints*.txt", "requirements/*.txt", "requirements/*.in"),
     *("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "environment/*.yml", "conda/*.yml"),
 )
+
+
+class ProjectFiles(Protocol):
+    """The files of a project, as they lie in a folder or as a commit has them; paths are relative to its root."""
+
+    def names(self, folder: str) -> Sequence[str]:
+        """The names of what lies in a folder, in a fixed order; none where there is no such folder."""
+        ...
+
+    def home(self, path: str) -> str:
+        """The file that a path leads to, links followed; empty where it leads out of the project, or to no file."""
+        ...
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None where it cannot be read."""
+        ...
+
+
+class FolderFiles:
+    """The files of a project as they lie in its folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    def names(self, folder: str) -> Sequence[str]:
+        try:
+            return sorted(each.name for each in (self._root / folder).iterdir())
+        except OSError:
+            return ()
+
+    def home(self, path: str) -> str:
+        try:
+            found = (self._root / path).resolve()
+            inside = found.is_relative_to(self._root) and found.is_file()
+        except (OSError, ValueError):  # too long, or with a null byte
+            return ""
+        return found.relative_to(self._root).as_posix() if inside else ""
+
+    def read(self, path: str) -> bytes | None:
+        try:
+            return read_regular(self._root / path, MAX_SOURCE_BYTES, tree=self._root)
+        except OSError:
+            return None
 
 
 class VersionRange(NamedTuple):
@@ -91,26 +134,28 @@ class VersionRange(NamedTuple):
 ANY_VERSION = VersionRange()
 
 
-def allowed_versions(root: Path) -> dict[str, str]:
-    """Package -> the versions of it that the project in `root` allows: `2.1`, `>=1.13`, `>=2,<2.4`; only of those of
-    which it names some."""
+def allowed_versions(files: ProjectFiles) -> dict[str, str]:
+    """Package -> the versions of it that a project allows: `2.1`, `>=1.13`, `>=2,<2.4`; only of those of which it
+    names some."""
     found: dict[str, VersionRange] = {}
-    for file in _declaring(root):
-        for package, text in _read(file, root, {file}):
+    for file in _declaring(files):
+        for package, text in _read(file, files, {files.home(file)}):
             if (allowed := _parsed(text)) is not None:
                 found[package] = found[package]._or(allowed) if package in found else allowed
     return {package: text for package, each in sorted(found.items()) if (text := str(each))}
 
 
-def versions_allowed_for(paths: tuple[str, ...], start: Path) -> dict[str, str]:
+def versions_allowed_for(
+    paths: tuple[str, ...], start: Path, files_in: Callable[[Path], ProjectFiles] = FolderFiles
+) -> dict[str, str]:
     """What the nearest folder around the named files that names a package says of it, from there up to `start` or the
-    repository."""
+    repository; `files_in` gives the files of a folder."""
     named = [(start / path).resolve() for path in paths or (".",)]
     first = named[0] if named[0].is_dir() else named[0].parent
     shared = [each for each in (first, *first.parents) if all(path.is_relative_to(each) for path in named)]
     found: dict[str, str] = {}
     for folder in shared:
-        found = allowed_versions(folder) | found
+        found = allowed_versions(files_in(folder)) | found
         if folder == start.resolve() or (folder / ".git").exists():
             break
     return found
@@ -185,38 +230,24 @@ def _ends(clause: str) -> VersionRange | None:
     return VersionRange(release, _release(above), with_highest=False)
 
 
-def _declaring(root: Path) -> list[Path]:
+def _declaring(files: ProjectFiles) -> list[str]:
     """The files of the project that may name torch, in a fixed order."""
     found = []
     for folder in ("", "requirements", "environment", "conda"):
-        try:
-            names = sorted(each.name for each in (root / folder).iterdir())
-        except OSError:
-            continue
-        for name in names:
+        for name in files.names(folder):
             path = f"{folder}/{name}" if folder else name
             if any(fnmatch(path, pattern) and path.count("/") == pattern.count("/") for pattern in _FILES):
-                found.append(root / path)
-    return [each for each in found if each.is_file()]
+                found.append(path)
+    return [each for each in found if files.home(each)]
 
 
-def _file_below(root: Path, path: Path) -> Path | None:
-    """The file that a path leads to; None where it leads out of the root, or to no file."""
-    try:
-        found = path.resolve()
-        return found if found.is_relative_to(root.resolve()) and found.is_file() else None
-    except (OSError, ValueError):  # too long, or with a null byte
-        return None
-
-
-def _read(file: Path, root: Path, seen: set[Path]) -> Iterator[tuple[str, str]]:
+def _read(path: str, files: ProjectFiles, seen: set[str]) -> Iterator[tuple[str, str]]:
     """(package, specifier) of each that one file names.
 
     One that cannot be read, or parsed, says nothing: whoever builds from it complains.
     """
-    try:
-        data = read_regular(file, MAX_SOURCE_BYTES, tree=root)
-    except OSError:
+    file, data = PurePosixPath(path), files.read(path)
+    if data is None:
         return
     if file.suffix == ".lock" and file.name != "Pipfile.lock":
         for locked in _LOCKED.finditer(data):
@@ -226,10 +257,10 @@ def _read(file: Path, root: Path, seen: set[Path]) -> Iterator[tuple[str, str]]:
     text = data.decode("utf-8-sig", "replace")
     if file.suffix in (".txt", ".in"):
         for match in _INCLUDED.finditer(text):
-            other = _file_below(root, file.parent / match["path"])
-            if other is not None and other not in seen:
+            other = files.home((file.parent / match["path"]).as_posix())
+            if other and other not in seen:
                 seen.add(other)
-                yield from _read(other, root, seen)
+                yield from _read(other, files, seen)
     if not _MENTIONS.search(text):
         return
     if file.name in ("pyproject.toml", "Pipfile", "Pipfile.lock"):
@@ -285,7 +316,7 @@ def _constants(text: str) -> Iterator[str]:
             yield from node.value.splitlines()
 
 
-def _document(text: str, file: Path) -> object:
+def _document(text: str, file: PurePosixPath) -> object:
     if file.suffix == ".lock":
         import json
 

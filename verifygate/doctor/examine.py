@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from verifygate.config.settings import Settings
 from verifygate.doctor import project, surroundings
 from verifygate.doctor.answer import Answer
-from verifygate.execution.collected_tests import find_tests, read_config
+from verifygate.execution.collected_tests import chosen_tests, read_config
 
 
 def examined(settings: Settings, environment: Mapping[str, str]) -> tuple[Answer, ...]:
@@ -19,9 +19,10 @@ def _answers(settings: Settings, environment: Mapping[str, str]) -> Iterator[Ans
     yield project.configuration(settings)
     told, found = project.sources(settings)
     yield told
+    yield from project.nested(settings, found)
     config = read_config(settings.root)
-    chosen = settings.execution.pytest or find_tests(settings.root, config)
-    yield project.tests(chosen, config)
+    chosen = chosen_tests(settings.execution, settings.root, config)
+    yield project.tests(chosen, config, expected=settings.execution.tests)
     yield from project.module_path(settings, config)
     yield project.training(settings, found)
     yield from surroundings.interpreter(

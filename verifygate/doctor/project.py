@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
+from verifygate.config.locate import CONFIG_NAME
 from verifygate.config.settings import Settings
 from verifygate.doctor.answer import Answer, State
 from verifygate.execution.collected_tests import PytestConfig
@@ -15,6 +17,7 @@ from verifygate.sources.discovery import read_sources
 from verifygate.sources.file import SourceUnreadableError
 from verifygate.sources.tree import Sources
 
+MOST_NESTED = 3
 _IMPORT = re.compile(r"(?m)^(?:from|import)[ \t]+([A-Za-z_]\w*)")
 
 
@@ -40,10 +43,27 @@ def sources(settings: Settings) -> tuple[Answer, Sources]:
     return Answer("sources", State.OK, f"{number}, {amp} about AMP"), found
 
 
-def tests(chosen: tuple[str, ...], config: PytestConfig) -> Answer:
+def nested(settings: Settings, found: Sources) -> Iterator[Answer]:
+    """Configurations in the folders of the sources: each holds where a command runs in its folder, and not here."""
+    folders = {str(folder) for file in found for folder in PurePosixPath(file.path).parents} - {"."}
+    inner = [f"{each}/{CONFIG_NAME}" for each in sorted(folders) if (settings.root / each / CONFIG_NAME).is_file()]
+    if inner:
+        more = f" and {len(inner) - MOST_NESTED} more" if len(inner) > MOST_NESTED else ""
+        told = f"{', '.join(inner[:MOST_NESTED])}{more}: in force for what runs in its folder, and not here"
+        yield Answer("nested", State.NOTE, told)
+
+
+def tests(chosen: tuple[str, ...], config: PytestConfig, *, expected: bool) -> Answer:
     """What pytest will be given."""
+    if not expected:
+        return Answer("tests", State.OK, "none: `[execution] tests = false`")
     if not chosen:
-        return Answer("tests", State.NOTE, "none found", "add tests, or name them in `[execution] pytest`")
+        return Answer(
+            "tests",
+            State.NOTE,
+            "none found",
+            "add tests, or name them in `[execution] pytest`; or say so: `tests = false`",
+        )
     where = f" ({config.file} configures pytest)" if config.file else ""
     return Answer("tests", State.OK, f"pytest {' '.join(chosen)}{where}")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
+from verifygate.config.settings import ExecutionSettings
 from verifygate.sources.discovery import walk
 
 CONFIGURATIONS = (
@@ -116,6 +117,11 @@ def as_before(here: PytestConfig, there: PytestConfig) -> tuple[PytestConfig, tu
         if getattr(here, key) != getattr(there, key):
             options += ["-o", f"{key}={shlex.join(getattr(there, key))}"]
     return ruled, tuple(options)
+
+
+def chosen_tests(settings: ExecutionSettings, root: Path, config: PytestConfig) -> tuple[str, ...]:
+    """Arguments for pytest: what the settings name, else what is found; none where they say that there are no tests."""
+    return (settings.pytest or find_tests(root, config)) if settings.tests else ()
 
 
 def find_tests(root: Path, config: PytestConfig) -> tuple[str, ...]:

@@ -36,7 +36,8 @@ _NEVER_RAISED_BY_NAME = frozenset({"AttributeError", "NameError", "UnboundLocalE
 """A library that raises one of these says that the caller asked for what is not there."""
 _NO_MEMORY = frozenset({"MemoryError", "OutOfMemoryError"})
 _NOT_REACHED = frozenset(
-    {"FileNotFoundError", "PermissionError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError"}
+    {"ENETUNREACH", "EHOSTUNREACH", "ECONNREFUSED", "ETIMEDOUT"}
+    | {"FileNotFoundError", "PermissionError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError"}
     | {"TimeoutError", "URLError", "HTTPError", "gaierror", "LocalEntryNotFoundError", "OfflineModeIsEnabled"}
 )
 _OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory", re.IGNORECASE)
@@ -56,6 +57,10 @@ _REMEDIES = (
 """What an error's message says is missing -> what to write."""
 
 
+_NO_FIXTURE = re.compile(r"^\('(\w+)', <\w*Request for <Function ([\w\[\]-]+)>")
+"""What pytest's FixtureLookupError holds: the argument, and the function that it took for a test."""
+
+
 @dataclass(frozen=True)
 class Ending:
     """How a run ended that did not end well."""
@@ -70,19 +75,34 @@ class Ending:
         return self.kind is Kind.FAULT
 
 
-def classed(error: str, message: str, trace: Sequence[Place], *, raised: bool, root: Path) -> Ending:
-    """The ending that an error is, in a project that lies in `root`.
+@dataclass(frozen=True)
+class Raised:
+    """An error that ended something, as the process told it."""
 
-    `raised`: whether a statement of Python raised it, at the innermost place of `trace`; else the interpreter did, or
-    compiled code.
-    """
+    error: str
+    """The name of its class."""
+    message: str
+    trace: Sequence[Place]
+    by_statement: bool
+    """Whether a statement of Python raised it, at the innermost place of `trace`; else the interpreter did, or compiled
+    code."""
+    causes: Sequence[Sequence[str]] = ()
+    """Its classes, and those of each error that it was raised from."""
+
+
+def classed(one: Raised, root: Path) -> Ending:
+    """The ending that an error is, in a project that lies in `root`."""
+    error, message, trace, raised = one.error, one.message, one.trace, one.by_statement
     own = [place for place in trace if Path(place[0]).is_relative_to(root) and not is_installed(place[0])]
     place = own[-1] if own else ("", 0)
     in_own_code = bool(own) and trace[-1] == place
-    if remedy := _lacking(error, message, trace, root, refused=raised and in_own_code):
+    if error == "FixtureLookupError" and (asked := _NO_FIXTURE.match(message)):
+        how = f"write a fixture `{asked[1]}`, or keep pytest from collecting `{asked[2]}`, if that is no test"
+        return Ending(Kind.GUARD, place, how)
+    if remedy := _lacking(one, root, refused=raised and in_own_code):
         return Ending(Kind.MACHINE, place, remedy)
     if raised and in_own_code:
-        return Ending(Kind.REFUSAL, place, "do what the message asks for")
+        return Ending(Kind.REFUSAL, place, f"do what the {'message' if message else 'condition'} asks for")
     if error in FAULTS and own and (not raised or error in _NEVER_RAISED_BY_NAME):
         return Ending(Kind.FAULT, place, f"{_mend(error, message)} ({PurePath(place[0]).name}:{place[1]})")
     return Ending(Kind.GUARD, place, "look at what the line shown hands over")
@@ -93,15 +113,18 @@ def is_installed(path: str) -> bool:
     return any(part in path for part in ("site-packages", "dist-packages", "/lib/python3")) or path.startswith("<")
 
 
-def _lacking(error: str, message: str, trace: Sequence[Place], root: Path, *, refused: bool) -> str:
+def _lacking(one: Raised, root: Path, *, refused: bool) -> str:
     """What to do about what the machine lacks, where that is why; empty where it is not."""
+    error, message = one.error, one.message
     if (missing := MISSING_MODULE.search(message)) and not is_of_the_project(missing[1], root):
         return f"install what has the module `{missing[1]}`"
-    if not refused and (NO_DEVICE.search(message) or (error in FAULTS and _asks_a_device(trace))):
+    if not refused and (NO_DEVICE.search(message) or (error in FAULTS and _asks_a_device(one.trace))):
         return without_cuda(emulated=False)
     if _OUT_OF_MEMORY.search(message) or error in _NO_MEMORY:
         return "there is not enough memory here: let the run be smaller, or give it more"
-    if error in _NOT_REACHED and not refused:
+    # What a program raises of its own accord is a refusal, unless it names what it comes from.
+    met = {name for names in one.causes[refused:] for name in names} | ({error} if not refused else set())
+    if error not in FAULTS and met & _NOT_REACHED:
         return f"provide what is missing here, a file or a connection: {message or error}"
     return ""
 

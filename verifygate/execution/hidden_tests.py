@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -37,9 +38,17 @@ EMPTY = "empty parameter set"
 TEST_FOLDERS = ("tests", "test")
 
 
+class Loss(StrEnum):
+    """What became of a test, in the word that a report has for it."""
+
+    NOT_RUN = "hidden"
+    GONE = "taken away"
+    WEAKER = "made weaker"
+
+
 @dataclass(frozen=True)
 class Missing:
-    """One test, or all tests of a file, that the run did not have."""
+    """One test, or all tests of a file, that the run did not have, or had with less in it."""
 
     path: str
     line: int
@@ -52,6 +61,7 @@ class Missing:
     """Whether it is so on every machine, by the project's own doing."""
     ran: bool = False
     """Whether it ran before the change that is judged, and passed."""
+    loss: Loss = Loss.NOT_RUN
 
     @property
     def id(self) -> str:

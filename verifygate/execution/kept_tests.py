@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from verifygate.base.counts import counted
 from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.execution.collected_tests import PytestConfig, is_test
-from verifygate.execution.hidden_tests import Missing, Suite, hooks_of
+from verifygate.execution.hidden_tests import Loss, Missing, Suite, hooks_of
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account
 from verifygate.execution.stream import Record
 from verifygate.execution.tests_in_source import SourceTest, SourceTests, read_tests
@@ -24,11 +24,9 @@ from verifygate.sources import git
 
 ID = "execution.tests-collected"
 SHOWN = 5
-REMEDY = (
-    "let these tests be collected and run; if they need not, name them in `execution.uncollected`, or waive `"
-    + ID
-    + "`"
-)
+_COLLECT = "let these tests be collected and run; if they need not, name them in `execution.uncollected`"
+_PUT_BACK = "put back what this change takes out of the tests, or let it answer for why in a waiver of the base"
+REMEDIES = {Loss.NOT_RUN: f"{_COLLECT}, or waive `{ID}`", Loss.GONE: _PUT_BACK, Loss.WEAKER: _PUT_BACK}
 
 
 def tests_collected(
@@ -52,8 +50,9 @@ def tests_collected(
     blocking += [each for each in lost if each.hidden]
     others = [each for each in [*missing, *lost] if each not in blocking]
     known = account.record.items is not None
-    status = Status.PARTIAL if blocking or others else Status.PASS if known else Status.NOT_MEASURED
-    parts = [_told(blocking, "hidden")] if blocking else []
+    told = blocking or others
+    status = Status.PARTIAL if told else Status.PASS if known else Status.NOT_MEASURED
+    parts = [_told(some, loss.value) for loss in Loss if (some := [each for each in blocking if each.loss is loss])]
     parts += [_told(others, "not among the tests that ran, or weaker")] if others else []
     if accepted_here := len(found) - len(missing):
         parts.append(f"{accepted_here} accepted by `execution.uncollected`")
@@ -66,7 +65,7 @@ def tests_collected(
         expected="each test function that stands in the source is among the tests of the run",
         actual="; ".join(parts) or (f"all {total} in the source" if known else "the run did not come to collect them"),
         evidence=tuple(_evidence([*blocking, *others])),
-        remedy=REMEDY if blocking or others else "",
+        remedy="; ".join(dict.fromkeys(REMEDIES[loss] for loss in Loss if loss in {each.loss for each in told})),
     )
 
 
@@ -140,13 +139,15 @@ def taken_tests(suite: Suite, record: Record, since: str) -> Iterator[Missing]:
             if (after := present.get(test.name)) is None:
                 if test.function not in names and test.shape not in shapes:
                     why = f"was there at {since[:12]} and is gone"
-                    yield Missing(path, 0, test.name, why, path, test.sure and not _subject_is_gone(before, gone))
+                    hidden = test.sure and not _subject_is_gone(before, gone)
+                    yield Missing(path, 0, test.name, why, path, hidden, loss=Loss.GONE)
             elif after.asserts < test.asserts and after.shape != test.shape:
                 why = f"has {counted(after.asserts, 'assert')}, and had {test.asserts} at {since[:12]}"
-                yield Missing(here.path if here else path, after.line, test.name, why, path, after.asserts == 0)
+                where = here.path if here else path
+                yield Missing(where, after.line, test.name, why, path, after.asserts == 0, loss=Loss.WEAKER)
             elif here is not None and 0 < (count := cases[f"{here.path}::{test.name}"]) < test.cases:
                 why = f"runs in {counted(count, 'case')}, and {test.cases} were written at {since[:12]}"
-                yield Missing(here.path, after.line, test.name, why, path)
+                yield Missing(here.path, after.line, test.name, why, path, loss=Loss.WEAKER)
 
 
 def _is_emptied(file: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 from verifygate.base.counts import counted
@@ -48,6 +49,7 @@ def _bad_step(row: dict[str, Any], trace: Trace, shown: Callable[[str], str | No
         loss=bool(row.get("loss")),
         gradients=int(row.get("gradients", 0)),
         why_not=str(row.get("why_not", "")),
+        ended=bool(row.get("ended")),
         origin=_origin(origin, trace, shown) if origin is not None else None,
     )
 
@@ -139,11 +141,13 @@ def never_settles(trace: Trace, seen: TraceSummary, report: NumericsReport) -> s
             of = f" of {optimizer}" if len(trace.optimizers) > 1 else ""
             fell = f", and the scale fell to {last:g}" if last is not None else ""
             return f"the scaler skipped {sum(skips)} of {len(skips)} steps{of}{fell}: it finds no scale that holds"
-    losses = sum(each.loss for each in any_scale)
-    if losses >= LAST and 2 * losses > report.watched:
-        return f"the loss was inf or NaN in {losses} of {report.watched} watched steps, whatever its scale"
+    losses, looked, what = sum(each.loss for each in any_scale), report.watched, "watched step"
+    if report.bad_losses:  # every one was looked at
+        losses, looked, what = report.bad_losses, report.losses, "backward"
+    if losses >= LAST and 2 * losses > looked:
+        return f"the loss was inf or NaN in {losses} of {counted(looked, what)}, whatever its scale"
     if last is not None and last < 1 and len(any_scale) >= LAST:
-        broke = counted(len(any_scale), "watched step")
+        broke = counted(len(any_scale), "step")
         return f"the scale fell to {last:g}, and {broke} broke whatever it was"
     return ""
 
@@ -194,11 +198,12 @@ def lines(report: NumericsReport) -> list[str]:
         found.append(f"    {happened(one.origin)}")
         found.append(f"    `{one.ended}` makes a number of the inf: {one.lost:.0%} of its result is another in float32")
         found.append(f"    remedy: {remedy(BadStep(step=1, skipped=False, origin=one.origin))}")
-    for average in report.unmoved:
-        found.append(
-            f"an average that does not move: {average.path}:{average.line}, {average.dtype} of {list(average.shape)}"
-        )
-        found.append(f"    {average.lost:.0%} of the elements that float32 would move stayed as they were in two steps")
+    for place, averages in groupby(report.unmoved, lambda each: f"{each.path}:{each.line}, {each.dtype}"):
+        first, *alike = averages
+        others = f" and {counted(len(alike), 'more tensor')}" if alike else ""
+        lost = min(each.lost for each in (first, *alike))
+        found.append(f"an average that does not move: {place} of {list(first.shape)}{others}")
+        found.append(f"    {lost:.0%} of the elements that float32 would move stayed as they were in two steps")
         found.append("    remedy: keep averages in float32, whatever the model is in")
     if report.bad > len(report.bad_steps):
         more = counted(report.bad - len(report.bad_steps), "more step")
@@ -238,7 +243,9 @@ def _told(bad: BadStep) -> list[str]:
     if origin is None:
         return [f"{bad.why_not or 'not looked at'}; `--numerics` watches the first steps"]
     alone = ["the loss is not finite, its gradients are"] if bad.loss and not bad.gradients else []
-    if not (bad.loss or bad.gradients or bad.skipped):
+    if bad.ended:
+        alone = ["the error that ended the run was raised for what came of it"]
+    elif not (bad.loss or bad.gradients or bad.skipped):
         alone = ["no step was made; this operation was the last that broke"]
     return [happened(origin), *alone, *_share_of_the_scale(bad), f"remedy: {remedy(bad)}"]
 
@@ -296,6 +303,12 @@ def remedy(bad: BadStep) -> str:
             return "take the logarithm of what cannot be 0: `log_softmax`, `logsigmoid`, an epsilon in float32"
         case Limit.NOT_A_NUMBER if origin.operator in _STATISTICS:
             return "leave such a batch out, or divide by at least 1: the mean of nothing and the spread of one are NaN"
+        case Limit.NOT_A_NUMBER if origin.operator.startswith("nll_loss"):
+            return "leave out a batch whose targets are all ignored: the mean over none of them is 0/0"
+        case Limit.NOT_A_NUMBER if origin.operator.rstrip("_") == "mul" and origin.of_infinite:
+            return "put 0 in the place of the inf before it is multiplied, by `torch.where`: 0 times inf is a NaN"
+        case Limit.NOT_A_NUMBER if (origin.largest_input or 0.0) ** 2 > LARGEST["float32"]:
+            return "look at what made its input so large, a learning rate for example: its square is no float32"
         case Limit.NOT_A_NUMBER:
             return "look for a row that is masked as a whole, for 0/0 and for inf - inf; clamp, or leave such rows out"
     if bad.at_any_scale is False:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from verifygate.execution.endings import Ending, Kind, classed
+from verifygate.execution.endings import Ending, Kind, Raised, classed
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.stream import Item, NotCollected, Phase, Place, Record
 from verifygate.model import TestOutcome, TestWarning
@@ -85,7 +85,8 @@ def _judge_test(item: Item, record: Record, scrubber: Scrubber) -> Judged:
 def _classed(judged: Judged, phase: Phase, scrubber: Scrubber) -> Judged:
     """The test with whose doing its end is, and the innermost line of the project that its error came through."""
     message = phase.message.removeprefix(f"{phase.error}: ")
-    ending = classed(phase.error, message, phase.trace, raised=phase.by_statement, root=scrubber.root)
+    raised = Raised(phase.error, message, phase.trace, phase.by_statement, phase.causes)
+    ending = classed(raised, scrubber.root)
     path = scrubber.inside(ending.place[0])
     ended_at = f"{path}:{ending.place[1]}" if path else ""
     asserts = ending.kind is Kind.REFUSAL and (path == judged.test.path or phase.error == "AssertionError")

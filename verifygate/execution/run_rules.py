@@ -169,7 +169,7 @@ RULES: dict[Violation, RunRule] = {
     Violation.SCALER_MISCONSTRUCTED: RunRule(
         _M,
         "`{text}` made a scaler that did not do what was asked for",
-        'give the device type by its name: `torch.amp.GradScaler("cuda", enabled=...)`',
+        "give the type of the device that trains, by its name: `torch.amp.GradScaler(device.type, enabled=...)`",
     ),
     Violation.EPSILON_UNDERFLOW: RunRule(
         _M,

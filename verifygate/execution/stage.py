@@ -8,7 +8,7 @@ from pathlib import Path
 from verifygate.base.counts import counted
 from verifygate.base.lifeline import temporary_folder
 from verifygate.execution.checks import tree_unchanged
-from verifygate.execution.collected_tests import PytestConfig, as_before, find_tests, is_test, read_config
+from verifygate.execution.collected_tests import PytestConfig, as_before, chosen_tests, is_test, read_config
 from verifygate.execution.environment import FAILED, Interpreter, ask
 from verifygate.execution.hidden_tests import Suite
 from verifygate.execution.remedies import NAME_ANOTHER, without_pytest
@@ -49,11 +49,14 @@ class ExecutionStage:
         """Run the tests and judge the run. What the project does wrong becomes a check, never an exception."""
         root = context.subject.root
         config, collecting = _collection_of(context)
-        chosen = context.settings.execution.pytest or find_tests(root, config)
-        if not chosen and (before := _tests_before(context)):
+        chosen, expected = chosen_tests(context.settings.execution, root, config), context.settings.execution.tests
+        if not chosen and expected and (before := _tests_before(context)):
             return _taken_away(self.name, before)
         if not chosen and context.settings.execution.oracles.commands:
             return _entries_alone(self.name, context)
+        if not expected:
+            reason = "`execution.tests = false`: the project says that it has no tests, and names no entry"
+            return StageResult(stage=self.name, outcome=Outcome.NOT_APPLICABLE, reason=reason)
         if not chosen:
             return not_configured(self.name, "add tests, or name commands that train in `execution.oracles.entries`")
         with temporary_folder("run") as folder:

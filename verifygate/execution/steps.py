@@ -21,7 +21,7 @@ from verifygate.execution.scrub import Scrubber
 from verifygate.execution.session import Session
 from verifygate.execution.snapshot import Tree, tree_on_disk
 from verifygate.execution.trace_judgement import Recorded, judged, trace_check
-from verifygate.model import Check, Finding, FunctionCoverage, Measurement, Place
+from verifygate.model import Check, Finding, FunctionCoverage, Measurement, Place, Status
 from verifygate.sources.file import SourceFile
 from verifygate.sources.git import files_at
 from verifygate.sources.notebook import NotebookFile
@@ -57,7 +57,7 @@ class Watched:
     @cached_property
     def recorded(self) -> Recorded:
         """What the recorder saw of AMP in the run."""
-        return judged(self.session, self.account, self.context.sources, self.context.settings.static)
+        return judged(self.session, self.account, self.context.sources, self.context.settings.selection)
 
     @cached_property
     def functions(self) -> tuple[FunctionCoverage, ...]:
@@ -215,9 +215,16 @@ def tell_the_trace(watched: Watched) -> Told:
         on=watched.context.settings.execution.recorder,
         sources=watched.context.sources,
         asked=unseen,
+        remedy=_of_an_oracle(watched.examined),
         why_not=again.problem,
     )
     return Told(checks=(check,), findings=recorded.findings, details={"trace": recorded.summary})
+
+
+def _of_an_oracle(examined: Examined) -> str:
+    """What to do so that an entry is measured, where it was not: it would show what the trace waits for as well."""
+    lacking = (each for each in examined.checks if each.required and each.status is Status.NOT_MEASURED)
+    return next((each.remedy for each in lacking), "")
 
 
 STEPS: tuple[Step, ...] = (

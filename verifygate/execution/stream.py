@@ -49,6 +49,8 @@ class Phase:
     """The type of what was raised."""
     by_statement: bool = True
     """Whether a `raise` or an `assert` raised it, at the innermost place of the trace."""
+    causes: tuple[tuple[str, ...], ...] = ()
+    """The classes of what was raised, and of each that it was raised from."""
     between: tuple[str, ...] = ()
     """Files and plugins with a hook between the test and its report, where the two tell different stories."""
 
@@ -226,6 +228,7 @@ def _phase(event: dict[str, Any]) -> Phase:
         trace=_trace(event),
         error=str(event.get("error", "")),
         by_statement=bool(event.get("by_statement", True)),
+        causes=tuple(tuple(map(str, names)) for names in event.get("causes", ())),
         called=None if event.get("called") is None else bool(event["called"]),
         between=tuple(str(name) for name in event.get("between", ())),
         marked=bool(event.get("marked", True)),

@@ -21,7 +21,7 @@ from verifygate.execution.copies import copy_project
 from verifygate.execution.emulated import ID as EMULATED
 from verifygate.execution.emulated import INSTRUMENT as EMULATE
 from verifygate.execution.emulated import UNDER_EMULATION
-from verifygate.execution.hidden_tests import TEST_FOLDERS, Missing
+from verifygate.execution.hidden_tests import TEST_FOLDERS, Loss, Missing
 from verifygate.execution.kept_tests import computed_cases, taken_tests
 from verifygate.execution.outcomes import Judged
 from verifygate.execution.scrub import Scrubber
@@ -141,7 +141,7 @@ def _fewer_cases(watched: Watched, files: Sequence[str], known: Container[str]) 
             name = f"{path}::{test.name}"
             if name not in known and 0 < now[name] < (count := before[there.old_name(name)]):
                 why = f"runs in {counted(now[name], 'case')}, and {count} were collected at {since[:12]}"
-                yield Missing(path, test.line, test.name, why, path)
+                yield Missing(path, test.line, test.name, why, path, loss=Loss.WEAKER)
 
 
 def _refuted(weaker: Missing) -> Missing:

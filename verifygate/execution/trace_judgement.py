@@ -8,7 +8,6 @@ from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.config.rule_selection import RuleSelection, ignoring_pattern, is_selected
-from verifygate.config.settings import StaticSettings
 from verifygate.execution.audited_events import own_events
 from verifygate.execution.observed_violation import Form, ObservedViolation
 from verifygate.execution.order import OrderJudge
@@ -53,7 +52,7 @@ def recorder(*, emulated: bool = False) -> tuple[str, dict[str, Any]]:
     return "recorder", {"head": HEAD, "tail": 0, "emulated": emulated}
 
 
-def judged(session: Session, account: Account, sources: Sources, static: StaticSettings) -> Recorded:
+def judged(session: Session, account: Account, sources: Sources, selection: RuleSelection) -> Recorded:
     """Read the record and judge it. What the static rules are told to leave out is left out here as well."""
     trace = read_run(session.written)
     relative = account.scrubber.inside
@@ -67,7 +66,7 @@ def judged(session: Session, account: Account, sources: Sources, static: StaticS
     ranks = compare(trace)
     hits = violations_by_test(trace, judge, ranks, account.scrubber.identity, passed)
     ownership = Ownership(sources, relative)
-    kept = wanted_findings(hits, ownership, static)
+    kept = wanted_findings(hits, ownership, selection)
     seen = with_ranks(summary(trace, judge.visits, relative), ranks, account.scrubber.identity)
     return Recorded(seen.model_copy(update={"own": own_events(trace, ownership)}), kept, len(tests))
 
@@ -95,10 +94,10 @@ def _of_a_test(hit: ObservedViolation) -> ObservedViolation:
 
 
 def wanted_findings(
-    hits: Iterable[tuple[str, ObservedViolation]], ownership: Ownership, static: StaticSettings | RuleSelection
+    hits: Iterable[tuple[str, ObservedViolation]], ownership: Ownership, selection: RuleSelection
 ) -> tuple[Finding, ...]:
     """The findings that violations come to, without what the static rules are told to leave out."""
-    return tuple(each for each in findings(hits, ownership) if _is_wanted(each, static))
+    return tuple(each for each in findings(hits, ownership) if _is_wanted(each, selection))
 
 
 def is_grave(finding: Finding) -> bool:
@@ -113,12 +112,13 @@ def trace_check(
     on: bool,
     sources: Sources,
     asked: Sequence[Place],
+    remedy: str = "",
     why_not: str = "",
 ) -> Check:
     """`execution.trace`: AMP ran in the tests, here or with CUDA emulated, and kept to the protocol.
 
     `asked` is where float16 with a loss scale is asked for, and no oracle saw it at work: then it has to be seen here,
-    and `why_not` says why it was not.
+    and `why_not` says why it was not. `remedy` is that of an oracle that could not see it.
     """
     unseen = asked if not any(each.has_live_scaler for each in runs) else ()
     status, actual = _judgement(runs, session, on=on, sources=sources, unseen=unseen, why_not=why_not)
@@ -152,7 +152,7 @@ def trace_check(
     remedies = {
         Status.FAIL: "correct the lines shown",
         Status.PARTIAL: "look at the lines shown",
-        Status.NOT_MEASURED: "let a test train a few steps with autocast and a live scaler",
+        Status.NOT_MEASURED: remedy or "let a test train a few steps with autocast and a live scaler",
     }
     return Check(
         id=ID,
@@ -204,8 +204,8 @@ def _named(found: Sequence[Finding]) -> str:
     )
 
 
-def _is_wanted(finding: Finding, static: StaticSettings | RuleSelection) -> bool:
+def _is_wanted(finding: Finding, selection: RuleSelection) -> bool:
     """Whether the settings leave this rule on, in this file."""
-    if ignoring_pattern(finding.path, finding.rule, finding.name, static.per_file_ignores) is not None:
+    if ignoring_pattern(finding.path, finding.rule, finding.name, selection.per_file_ignores) is not None:
         return False
-    return is_selected(finding.rule, finding.name, static.select, static.ignore)
+    return is_selected(finding.rule, finding.name, selection.select, selection.ignore)

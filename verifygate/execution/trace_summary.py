@@ -190,6 +190,8 @@ def _remarks(events: list[Event], trace: Trace) -> list[str]:
     for event in events:
         if event.kind == "nonfinite":
             remarks.append(f"the weights of {_optimizer(event, trace)} were inf or NaN after step {event.step + 1}")
+        if event.fields.get("gradless"):
+            remarks.append(_without_gradients(event, trace))
     in_half = not trace.sample.get("operations", {}).keys().isdisjoint(LOW)
     if scaler_steps and not in_half and not any(event.kind == "autocast" for event in events):
         remarks.append("a live scaler stepped, and autocast was never on")
@@ -202,6 +204,17 @@ def _remarks(events: list[Event], trace: Trace) -> list[str]:
     if trace.totals.get("compiled"):
         remarks.append("torch.compile was in use: autocast regions inside compiled code are not seen")
     return list(dict.fromkeys(remarks))
+
+
+def _without_gradients(event: Event, trace: Trace) -> str:
+    """Why a scaler finds no gradient to look at: the optimizer has other tensors than those that train."""
+    frozen, elsewhere = event.fields.get("frozen", 0), event.fields.get("elsewhere", ())
+    tensors = counted(event.fields["gradless"], "tensor")
+    found = f"none of the {tensors} of {_optimizer(event, trace)} had a gradient at its step, {frozen} are frozen"
+    if elsewhere:
+        names = ", ".join(f"`{each}`" for each in elsewhere)
+        found += f"; {names} had one, and it does not have them: make the optimizer after the last change of the model"
+    return found
 
 
 def _longest_skip(steps: list[Event]) -> int:

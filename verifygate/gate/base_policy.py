@@ -2,7 +2,8 @@
 
 Policy is what the configuration, the specification, the waivers and the baseline say. It is read from the revision, not
 from the tree; what the tree says otherwise is listed in the report, and takes effect once it is merged, or where
-somebody asks for it outright.
+somebody asks for it outright. What the code says of itself is no policy, and comes from the tree that is judged: the
+versions that it allows, its name, its version.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from verifygate.base.strict_json import MAX_BYTES
 from verifygate.baseline_file import Entry
 from verifygate.baseline_file import read as read_baseline
 from verifygate.config.locate import find
-from verifygate.config.settings import FileSettings, Settings, read_settings, unconfigured
+from verifygate.config.settings import LABELS, FileSettings, Settings, read_settings
 from verifygate.execution.collected_tests import as_policy, read_config
 from verifygate.model import PolicyDifference, PolicyOrigin, PolicyState
 from verifygate.requirements import Specification, read_specification
@@ -115,7 +116,7 @@ def _settings_at(settings: Settings, config: Path | None, copy: Path, top: Path,
         file = find(start)
     if file is None:
         folder = copy / (_below(settings.root, top) or ".")
-        return unconfigured(settings.root, folder, settings.today).model_copy(update={"policy_root": folder})
+        return Settings(root=settings.root, today=settings.today, policy_root=folder, versions=settings.versions)
     inside = file.resolve().relative_to(copy).as_posix()
     root = (top / inside).parent
     try:
@@ -126,7 +127,7 @@ def _settings_at(settings: Settings, config: Path | None, copy: Path, top: Path,
         where = error.where if error.where and error.where.startswith(commit[:12]) else f"{commit[:12]}:{error.where}"
         remedy = f"{error.remedy or 'correct it'}, there or with --accept-policy here"
         raise UsageError(error.problem, where=where, remedy=remedy) from None
-    return found
+    return found.labelled_as(settings)
 
 
 def _baseline_at(baseline: Path | None, copy: Path, top: Path, commit: str) -> Path | None:
@@ -188,6 +189,7 @@ def differences(here: Settings, there: Settings) -> Iterator[PolicyDifference]:
 
 def _of_settings(settings: Settings) -> dict[str, Any]:
     told = settings.model_dump(mode="json", include=set(FileSettings.model_fields) - {"waivers"})
+    told["project"] = {key: value for key, value in told["project"].items() if key not in LABELS}
     waivers = {
         f"waiver of {', '.join(waiver.checks)}": f"until {waiver.expires}, {waiver.owner}: {waiver.reason}"
         for waiver in settings.waivers

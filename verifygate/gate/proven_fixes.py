@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verifygate.config.settings import StaticSettings
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.fix import with_edits, with_fixes
 from verifygate.model import Finding
 from verifygate.model.check_report import CheckReport
 from verifygate.sources.tree import Sources
 
 
-def with_proven_fixes(findings: Sequence[Finding], sources: Sources, static: StaticSettings) -> tuple[Finding, ...]:
+def with_proven_fixes(findings: Sequence[Finding], sources: Sources, selection: RuleSelection) -> tuple[Finding, ...]:
     """The findings, with `fix` on each that can be fixed, and `edits` on each whose safe fix holds."""
     return with_edits(
-        with_fixes(findings, sources, static.torch_version),
+        with_fixes(findings, sources, selection.torch_version),
         sources,
-        lambda files: _scanned(files, static),
-        static.torch_version,
+        lambda files: _scanned(files, selection),
+        selection.torch_version,
     )
 
 
-def _scanned(sources: Sources, static: StaticSettings) -> CheckReport:
+def _scanned(sources: Sources, selection: RuleSelection) -> CheckReport:
     from verifygate.static.engine import Means, analyse
 
-    outcome = analyse(sources, static, with_constructs=False, merged=False, means=Means(jobs=0))
+    outcome = analyse(sources, selection, with_constructs=False, merged=False, means=Means(jobs=0))
     return CheckReport(
         files_checked=outcome.files_checked,
         findings=outcome.findings,

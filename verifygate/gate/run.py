@@ -19,7 +19,7 @@ from verifygate.base.masking import masked_model
 from verifygate.baseline_file import entries_of, held
 from verifygate.change.ci_event import Event
 from verifygate.config.settings import Settings
-from verifygate.execution.collected_tests import find_tests, read_config
+from verifygate.execution.collected_tests import chosen_tests, read_config
 from verifygate.gate.backgrounds import backgrounds_of, impacts_of
 from verifygate.gate.base_revision import BaseRevision
 from verifygate.gate.found_programs import settings_with_found, with_programs_told
@@ -56,6 +56,7 @@ from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stage_registry import STAGES
 from verifygate.static.registry import check_rules, chosen
+from verifygate.static.unread import refuse_settings_alone
 
 Progress = Callable[[str], None]
 _RUN_CODE = frozenset(("execution", "performance"))
@@ -84,7 +85,8 @@ def run(
     job does not tell what changed, the verdict is BLOCK. With `start_found`, programs that train are looked for and run
     as entries; without it, no program is started that nobody named. `guarded` are folders that the project's code must
     not change: that of the reports.
-    Raises UsageError for what a user can put right before anything runs: no sources, a broken specification.
+    Raises UsageError for what a user can put right before anything runs: no sources, settings alone, a broken
+    specification.
     """
     started, clock = dt.datetime.now(dt.UTC), time.monotonic()
     sources = read_sources(settings.root, settings.sources, settings.project.exclude)
@@ -96,6 +98,9 @@ def run(
             f"`[project] exclude` leaves out {', '.join(settings.project.exclude) or 'nothing'}",
         )
     check_rules(settings)
+    asked = [name for name in STAGES if not stages or name in stages]
+    if "static" in asked:
+        refuse_settings_alone(sources)
     programs: tuple[Program, ...] = ()
     if start_found:
         settings, programs = settings_with_found(settings, sources)
@@ -109,7 +114,6 @@ def run(
     commit = base.commit if base is not None else ""
     ruling = policy.commit if policy is not None and policy.state is PolicyState.BASE else ""
     subject = subject_of(settings, ruling, guarded)
-    asked = [name for name in STAGES if not stages or name in stages]
     trusted = subject.trusted_state() if _RUN_CODE.intersection(asked) else {}
     provenance = _provenance(settings, sources, tests="execution" in asked)  # now: meanwhile somebody may commit
     context = StageContext(settings, sources, subject, {}, commit, progress, policy.commit if policy else commit)
@@ -235,7 +239,7 @@ def _run_stage(name: str, context: StageContext) -> StageResult:
         clock = time.monotonic()  # to import it is not the stage's own time
         result = stage.run(context)
         result = result.model_copy(
-            update={"findings": with_proven_fixes(result.findings, context.sources, context.settings.static)}
+            update={"findings": with_proven_fixes(result.findings, context.sources, context.settings.selection)}
         )
     except UsageError:
         raise
@@ -252,7 +256,7 @@ def _prefixed(progress: Progress, stage: str) -> Progress:
 
 def _tests_of(settings: Settings) -> Iterator[str]:
     """The files and folders of the project's tests: a run on tests that no commit has is not about a commit."""
-    chosen = settings.execution.pytest or find_tests(settings.root, read_config(settings.root))
+    chosen = chosen_tests(settings.execution, settings.root, read_config(settings.root))
     for path in (each.partition("::")[0] for each in chosen if not each.startswith("-")):
         if (settings.root / path).exists():
             yield path

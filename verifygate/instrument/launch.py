@@ -41,7 +41,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .raised import by_statement
+from .raised import by_statement, causes, statement
 from .start import HERE
 
 INSTRUMENTS = {
@@ -78,14 +78,16 @@ def main(arguments: Sequence[str]) -> int:
     try:
         run(command)
     except SystemExit as end:
-        tell("ended", how="exit", code=_exit_code(end), trace=_trace(end))
+        said = end.code if isinstance(end.code, str) else ""
+        tell("ended", how="exit", code=_exit_code(end), said=said.partition("\n")[0], trace=_trace(end))
         raise
     except BaseException as error:
         for look in at_failure:
             with contextlib.suppress(Exception):  # the error of the run is what counts
                 look(error)
         without_our_frames(error)
-        told = {"error": type(error).__name__, "message": _first_line(error), "trace": _trace(error)}
+        told: dict[str, Any] = {"error": type(error).__name__, "message": _first_line(error), "trace": _trace(error)}
+        told |= {"causes": causes(error), "statement": statement(error, str(options.get("root", "")))}
         tell("ended", how="raised", by_statement=by_statement(error), **told)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from verifygate.base.cpu_time import Timings
 from verifygate.check.run import report_of
-from verifygate.check.settings import Judged, judged, unconfigured
+from verifygate.check.settings import Judged, judged
 from verifygate.config.locate import find
+from verifygate.config.version_pins import FolderFiles, allowed_versions
 from verifygate.fix.draft import Draft
 from verifygate.fix.single import proven_draft
 from verifygate.model import Finding
@@ -79,7 +80,8 @@ class Project:
         self._only = only
         """The file that is all of the project; empty where everything below the root is."""
         self._disk: Sources | None = None
-        self._settings = Judged(unconfigured(root).choice)
+        self._settings = Judged()
+        self._choice = self._settings.written
         self._good: dict[str, SourceFile] = {}
         """The last text of each open file that could be parsed."""
 
@@ -89,10 +91,10 @@ class Project:
         Raises UsageError for a configuration that cannot be read; the one from before stays in force.
         """
         before = self._disk
-        if (config := find(self.root)) is not None:
-            self._settings = judged(config, self.root, cached=False)
-        else:
-            self._settings = unconfigured(self.root)
+        config = find(self.root)
+        self._settings = judged(config, self.root, cached=False) if config is not None else Judged()
+        folder = config.resolve().parent if config is not None else self.root
+        self._choice = self._settings.written.allowing(allowed_versions(FolderFiles(folder)))
         named = (self._only or ".",) if (self.root / self._only).exists() else ()
         now = read_sources(self.root, named, self._settings.exclude, confined=False)
         kept = (_as_before(file, before) for file in now)
@@ -113,7 +115,7 @@ class Project:
         for path, text in own.items():
             files[path] = self._overlaid(path, text.text, files.get(path), broken)
         sources = Sources(files.values(), self._disk.unreadable, self._disk.configuration)
-        choice = self._settings.choice
+        choice = self._choice
 
         def scan(of: Sources, timings: Timings) -> CheckReport:
             return report_of(analyse(of, choice, with_constructs=False, merged=False, means=Means(timings=timings)))

@@ -178,16 +178,17 @@ def _enclosing(finding: Finding, functions: Iterable[FunctionCoverage]) -> Funct
 
 
 def _why(function: FunctionCoverage, tests: Sequence[TestOutcome]) -> str:
-    if not function.tests and function.emulated:
+    skipping = {test.id for test in tests if test.outcome == "skipped"}
+    entered = [test for test in function.tests if test not in skipping]
+    if not entered and function.emulated:
         more = f" and {len(function.emulated) - 1} more" if len(function.emulated) > 1 else ""
         return f"only emulated tests execute `{function.symbol}`, and do not see it: {function.emulated[0]}{more}"
-    if not function.tests:
-        skipped = sum(test.outcome == "skipped" for test in tests)
-        note = f" ({skipped} skipped)" if skipped else ""
+    if not entered:
+        note = f" ({len(skipping)} skipped)" if skipping else ""
         return f"no test executes `{function.symbol}`{note}"
     bad = {test.id for test in tests if test.outcome in ("failed", "error", "started")}
-    passed = [test for test in function.tests if test not in bad]
-    failed = [test for test in function.tests if test in bad]
+    passed = [test for test in entered if test not in bad]
+    failed = [test for test in entered if test in bad]
     ends = f"{counted(len(failed), 'test')} that {'fails' if len(failed) == 1 else 'fail'} for another reason"
     if not passed:
         return f"`{function.symbol}` is executed by {ends} only, for example {failed[0]}"

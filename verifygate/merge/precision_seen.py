@@ -10,6 +10,7 @@ from verifygate.model import ExecutionDetails, RequirementsDetails, StageResult,
 from verifygate.model.precision_contract import NO_RUN, AskedPrecision, Aspect, PrecisionContract
 
 _NOT_RECORDED = "not recorded"
+_NO_STEP = "no test ran a step of training"
 
 
 def with_precision_seen(stages: Sequence[StageResult]) -> tuple[StageResult, ...]:
@@ -44,13 +45,16 @@ def _seen(execution: ExecutionDetails) -> dict[Aspect, str]:
     for trace, suffix in ((execution.trace, ""), (execution.emulated_trace, " (CUDA emulated)")):
         for aspect, text in _of(trace) if trace is not None else ():
             found.setdefault(aspect, []).append(text + suffix)
+    if set(found) <= {Aspect.DRIVER}:  # no run showed anything
+        return dict.fromkeys(found, _NO_STEP)
+    found[Aspect.DRIVER] = [f"without CUDA {_NO_STEP}" if each == _NO_STEP else each for each in found[Aspect.DRIVER]]
     return {aspect: "; ".join(dict.fromkeys(texts)) for aspect, texts in found.items()}
 
 
 def _of(trace: TraceSummary) -> list[tuple[Aspect, str]]:
     """The dtypes of one run. Counts of what was skipped may differ from run to run, and are not told here."""
     if not (trace.steps or trace.devices or trace.scales):
-        return [(Aspect.DRIVER, "no test ran a step of training")]
+        return [(Aspect.DRIVER, _NO_STEP)]
     regions = ", ".join(f"autocast on {each}" for each in trace.devices) or "no autocast region"
     scaled = "a live scaler" if trace.scales else "no live scaler"
     told = [(Aspect.DRIVER, f"{regions}; {scaled}"), (Aspect.COMPUTE, regions), (Aspect.LOSS_SCALE, scaled)]

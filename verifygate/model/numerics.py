@@ -65,13 +65,15 @@ class BadStep(Model):
     """None where it was not seen."""
     why_not: str = ""
     """Why it was not."""
+    ended: bool = False
+    """Whether an error about its numbers ended the run."""
 
     @property
     def at_any_scale(self) -> bool | None:
         """Whether it would break with a loss scale of 1 as well; None where nobody knows."""
         origin = self.origin
-        if origin is None:
-            return None
+        if origin is None:  # what overflows by a smaller scale does by 1
+            return True if self.skipped and self.scale is not None and self.scale <= 1 else None
         if origin.limit is not Limit.OVERFLOW or not origin.scaled:
             return True
         if origin.in_float32 is None or not self.scale:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from verifygate.base.failures import room_for_nesting
 from verifygate.base.garbage import collection_paused
 from verifygate.model.program import Program
+from verifygate.programs.agreement import agreeing
 from verifygate.programs.argparse_options import declared_by_assignments, declared_by_calls, has_sub_commands
 from verifygate.programs.first_run import FirstRun
 from verifygate.programs.hydra_settings import settings_of_hydra
@@ -135,7 +136,7 @@ def _program(
         return proposals(options, needs_cuda=needs_cuda, has_heads=has_heads)
 
     options = _options(reached, list(_configuring(file, reach)), root, proposed)
-    small = proposed(options)
+    small = agreeing(proposed(options), options, reached.functions)
     start, problem = _start(file, root)
     if (cli := cli_of(reached.functions)) is not None and has_sub_command(cli[0]):
         start += " fit"

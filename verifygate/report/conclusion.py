@@ -71,7 +71,7 @@ def _worst(view: View) -> str:
         finding = view.finding_of(reason)
         if finding is None:
             return f"First of all: {view.said(reason)}."
-        place = f"`{reason.path}:{reason.line}`"
+        place = f"`{reason.path}:{reason.line}`" if reason.line else f"`{reason.path}`"
         return f"The worst is {finding.rule} {finding.name} at {place}: {_harm(view, finding)}"
     if not view.findings:
         return "There is no finding."
@@ -87,13 +87,17 @@ def _harm(view: View, finding: Finding) -> str:
     return told if told.endswith(".") else f"{told}."
 
 
+_NONE = ", none of which blocks by itself"
+
+
 def _unknown(view: View) -> str:
     waived = sum(view.waiver(asked.check) is not None for asked in view.left_open)
     parts = []
     if view.left_open:
         some = f", {waived} of them waived" if waived else ""
         first = view.left_singly[0].check if view.left_singly else None
-        told = f", the first `{first.id}`: {view.actual(first)}" if first else ", none of them required"
+        status = f" ({first.status})" if first and first.status is Status.FAIL else ""
+        told = f", the first `{first.id}`{status}: {view.actual(first)}" if first else _NONE
         parts.append(f"{counted(len(view.left_open), 'check')}{some}{told}")
     if view.not_run:
         parts.append(f"{words(stage.stage for stage in view.not_run)}, which did not run")

@@ -139,6 +139,6 @@ class ContractInWords:
 
 
 def _in_words(each: Declared) -> str:
-    more = f" and {each.more} more" if each.more else ""
+    more = f", and {each.more} more" if each.more else ""  # behind the condition, which is not theirs
     condition = f", {each.first.condition}" if each.first.condition else ""
-    return f"{each.value} ({each.first.path}:{each.first.line}{more}{condition})"
+    return f"{each.value} ({each.first.path}:{each.first.line}{condition}{more})"

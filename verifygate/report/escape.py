@@ -95,12 +95,12 @@ def md_prose(text: str, limit: int = LONG) -> str:
 
 
 def md_code(text: str, limit: int = SHORT) -> str:
-    """Inline code, in a table cell too: there a pipe ends the cell even inside backticks, so it becomes an entity."""
+    """Inline code, in a table cell too: there a pipe ends the cell even inside backticks, so such code has tags."""
     text = plain(text, limit)
     if not text:
         return ""
-    if "|" in text or "\\" in text:
-        return _code_by_entities(text)
+    if "|" in text:
+        return _code_by_tags(text)
     fence = "`" * (_longest_run(text, "`") + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
@@ -140,14 +140,17 @@ def _md_inline(text: str, *, start: bool = True) -> str:
     pieces: list[str] = []
     end = 0
     for live in re.finditer(_LIVE_WORD, text):
-        pieces += [_md_words(text[end : live.start()]), _code_by_entities(live[0])]
+        before, after = text[live.start() - 1 : live.start()].strip(), text[live.end() : live.end() + 1].strip()
+        # Backticks that touch those of a neighbour would be one longer fence.
+        alone = not before and not after and live.start() > 0 and live.end() < len(text)
+        pieces += [_md_words(text[end : live.start()]), md_code(live[0], LONG) if alone else _code_by_tags(live[0])]
         end = live.end()
     line = "".join([*pieces, _md_words(text[end:])])
     return re.sub(_LINE_START, lambda head: _head(head[0]), line) if start else line
 
 
-def _code_by_entities(text: str) -> str:
-    return f"<code>{''.join(_entity(character) for character in text)}</code>"
+def _code_by_tags(text: str) -> str:
+    return f"<code>{''.join(map(_in_tags, text))}</code>"
 
 
 def _md_words(text: str) -> str:
@@ -172,8 +175,12 @@ def _head(head: str) -> str:
     return f"{head}\\" if head[0].isdigit() else f"\\{head}"
 
 
-def _entity(character: str) -> str:
-    return character if _word(character) or character == " " else f"&#{ord(character)};"
+_INERT = frozenset(" ,;()=+-/'\"")
+"""What begins nothing between two tags, so that code stays readable where nobody renders it."""
+
+
+def _in_tags(character: str) -> str:
+    return character if _word(character) or character in _INERT else f"&#{ord(character)};"
 
 
 def _longest_run(text: str, character: str) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from verifygate.base.counts import counted
-from verifygate.model import Outcome, Report, StageResult, StaticDetails, Verdict, WaiverState
+from verifygate.model import Check, Outcome, Report, StageResult, StaticDetails, Status, Verdict, WaiverState
 from verifygate.report.causes import causes
 from verifygate.report.escape import LONG, plain
 from verifygate.report.filters import advisory_words, baseline_words, origin_words
@@ -12,6 +14,8 @@ from verifygate.report.quantities import points
 from verifygate.report.view import View
 
 MOST_REASONS = 5
+WIDTH = 160
+"""Characters of the line that a reason has."""
 
 
 def summary(report: Report, folder: str) -> str:
@@ -30,8 +34,8 @@ def summary(report: Report, folder: str) -> str:
     every = causes(report.reasons)
     for cause in every[:MOST_REASONS]:
         reason = cause.reason
-        where = f"{plain(reason.path)}:{reason.line}: " if reason.path else ""
-        lines.append(f"  {where}{plain(reason.text, LONG)}")
+        where = f"{plain(reason.path)}{f':{reason.line}' if reason.line else ''}: " if reason.path else ""
+        lines += [f"{'    ' if at else '  '}{line}" for at, line in enumerate(folded(where, plain(reason.text, LONG)))]
         if reason.action:
             lines.append(f"    -> {plain(reason.action, LONG)}")
         if cause.also:
@@ -39,6 +43,7 @@ def summary(report: Report, folder: str) -> str:
     if len(every) > MOST_REASONS:
         lines.append(f"  and {len(every) - MOST_REASONS} more")
     lines += [f"  {_stage(stage)}" for stage in report.stages]
+    lines += _changed(report)
     lines += _left_open(report)
     lines += [
         f"  policy        {each.key} is {plain(each.value)} (default: {each.default})"
@@ -69,6 +74,30 @@ def summary(report: Report, folder: str) -> str:
     return "\n".join(lines)
 
 
+def folded(where: str, text: str) -> list[str]:
+    """A reason: what it is in one line, and how it is known below, where both do not fit into it.
+
+    It is parted where its author parted it, at a semicolon outside of code.
+    """
+    ends = [at for at, letter in enumerate(text) if letter == ";" and text.count("`", 0, at) % 2 == 0]
+    if len(where) + len(text) <= WIDTH or not ends:
+        return [f"{where}{text}"]
+    first = max((at for at in ends if len(where) + at <= WIDTH), default=ends[0])
+    return [f"{where}{text[:first]}", *textwrap.wrap(text[first + 1 :].strip(), WIDTH, break_long_words=False)]
+
+
+def _changed(report: Report) -> list[str]:
+    """What a change did to the findings: how many it brings, leaves and mends."""
+    changes = report.changes
+    if changes is None or not (changes.new or changes.open or changes.fixed):
+        return []
+    parts = ((changes.new, "new"), (changes.open, "so before it"), (changes.fixed, "fixed"))
+    told = ", ".join(f"{len(found)} {word}" for found, word in parts if found)
+    mended = [f"    fixed: {plain(each.path)}: {each.rule} {each.name}" for each in changes.fixed[:MOST_REASONS]]
+    more = len(changes.fixed) - MOST_REASONS
+    return [f"  change        {told}", *mended, *([f"    and {more} more"] if more > 0 else [])]
+
+
 def _programs(view: View) -> list[str]:
     """What trains in the project: started because somebody asked for it, or found and left alone."""
     lines = [f"  found         {plain(each.command, LONG)} was started (--entries found)" for each in view.started]
@@ -95,11 +124,15 @@ def _left_open(report: Report) -> list[str]:
         for asked in found[:MOST_REASONS]
     ]
     told += [
-        f"  not shown     {stage}: {statuses([each.check for each in checks])}, none of them required"
+        f"  not shown     {stage}: {statuses([each.check for each in checks])}, none of which blocks by itself"
         for stage, checks in view.gathered.items()
     ]
     more = len(found) - MOST_REASONS
     return [*told, f"    and {more} more"] if more > 0 else told
+
+
+def _waits(check: Check) -> bool:
+    return check.status is Status.NOT_MEASURED
 
 
 def _stage(stage: StageResult) -> str:
@@ -107,8 +140,9 @@ def _stage(stage: StageResult) -> str:
         return f"{stage.stage:<13} not applicable  {plain(stage.reason, LONG)}"
     if stage.outcome is Outcome.ERRORED:
         return f"{stage.stage:<13} errored         {plain(stage.reason, LONG)}"
-    waits = sum(check.status == "NOT MEASURED" for check in stage.checks)
-    note = f"  {waits} not measured" if waits else ""
+    waits = sum(map(_waits, stage.checks))
+    optional = stage.verdict is Verdict.PASS and not any(check.required for check in stage.checks if _waits(check))
+    note = f"  {waits} not measured{', none of them required' if optional else ''}" if waits else ""
     if isinstance(stage.details, StaticDetails) and stage.details.not_followed:
         note += f"  {counted(len(stage.details.not_followed), 'place')} not followed"
     mark = stage.verdict or Verdict.BLOCK

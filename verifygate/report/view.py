@@ -161,9 +161,14 @@ class View:
 
     @cached_property
     def beside(self) -> tuple[Finding, ...]:
-        """The findings that do not block."""
+        """The findings that do not block: those of a change before those that stood."""
         blocking = {id(finding) for reason in self.report.reasons if (finding := self.finding_of(reason))}
-        return tuple(finding for finding in self.findings if id(finding) not in blocking)
+        found = (finding for finding in self.findings if id(finding) not in blocking)
+        return tuple(sorted(found, key=self.stood))
+
+    def stood(self, finding: Finding) -> bool:
+        """Whether a finding was so before the change that the report is about."""
+        return self.report.changes is not None and finding in self.report.changes.open
 
     @property
     def grave(self) -> list[Finding]:

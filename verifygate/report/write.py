@@ -22,16 +22,24 @@ from verifygate.base.errors import UsageError
 from verifygate.base.owned_folders import abandoned, owned, remove, sweep, unused_name
 from verifygate.report.formats import files_of, run_formats
 
+IGNORE = ".gitignore"
+EVERYTHING = "*\n"
+"""In such a file: what lies beside it, and it itself, is nothing for git to keep."""
 EARLIER = "old"
 """Name of the earlier report in the temporary folder, while the two are swapped."""
 ATTEMPTS = 100
 """How often another run may come between the two renames of a swap."""
 
 
-def write_reports(files: Mapping[str, str], folder: Path) -> None:
-    """Make `folder` hold exactly these files. Raises UsageError, and leaves what was there, when it cannot."""
+def write_reports(files: Mapping[str, str], folder: Path, *, ignored: bool = False) -> None:
+    """Make `folder` hold exactly these files. Raises UsageError, and leaves what was there, when it cannot.
+
+    `ignored`: git is told to keep nothing of it; a folder where it was told so before stays one.
+    """
     folder = folder.absolute()
     _refuse_foreign(folder)
+    if ignored or (folder / IGNORE).exists():
+        files = {**files, IGNORE: EVERYTHING}
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _beside(folder) as aside:
@@ -94,7 +102,7 @@ def _refuse_foreign(folder: Path) -> None:
     try:
         if not stat.S_ISDIR(folder.lstat().st_mode):
             raise UsageError("not a folder", where=_shown(folder), remedy="name a folder with --report-dir")
-        names = sorted(entry.name for entry in folder.iterdir())
+        names = sorted(entry.name for entry in folder.iterdir() if not _ignores_all(entry))
     except (FileNotFoundError, NotADirectoryError):  # there is none, or another run is just replacing it
         names = []
     except OSError as error:
@@ -106,6 +114,10 @@ def _refuse_foreign(folder: Path) -> None:
             where=_shown(folder),
             remedy="move it away, or name another folder with --report-dir",
         )
+
+
+def _ignores_all(file: Path) -> bool:
+    return file.name == IGNORE and file.is_file() and file.stat().st_size == len(EVERYTHING)
 
 
 def _write(path: Path, content: str) -> None:

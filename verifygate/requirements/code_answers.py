@@ -56,7 +56,8 @@ def construct(query: Query, facts: Facts) -> Answer:
     found = places(query, facts)
     if found and query.absent:
         actual = f"{counted(len(found), 'place')}: {listed(place(item) for item in found)}"
-        return Answer(Status.FAIL, actual, cited(found), symbols(found), remedy="remove it")
+        remedy = f"remove {listed(f'`{item.text}` ({place(item)})' for item in found)}"
+        return Answer(Status.FAIL, actual, cited(found), symbols(found), remedy=remedy)
     if found:
         actual = f"{counted(len(found), 'place')}: {listed(place(item) for item in found)}"
         return Answer(Status.PASS, actual, cited(found), symbols(found))

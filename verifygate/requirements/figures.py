@@ -125,6 +125,7 @@ def carried_over(wanted: str, facts: Facts, how: str) -> Answer:
         return Answer(Status.NOT_MEASURED, f"the {name} stage made no check {wanted}", remedy=how)
     kinds = [item.kind for item in found.evidence] or [CLASS_OF[name]]
     status, why = _carried(found, kinds, stage.measurements)
+    remedy = found.remedy or (how if found.status is Status.NOT_APPLICABLE else f"make {wanted} pass")
     strongest = min(kinds, key=list(EvidenceClass).index)
     cites = [Cite(item.kind, item.summary, item.path, item.line) for item in found.evidence[:SHOWN]]
     if found.status is Status.PASS:
@@ -134,7 +135,7 @@ def carried_over(wanted: str, facts: Facts, how: str) -> Answer:
         f"{wanted}: {status}{_because(why or found.actual)}",
         tuple(cites),
         measurements=(found.measurement,) if found.measurement else (),
-        remedy="" if status is Status.PASS else found.remedy or f"make {wanted} pass",
+        remedy="" if status is Status.PASS else remedy,
     )
 
 

@@ -26,6 +26,8 @@ RECORDED_AS = {
 }
 """The recorder's name of an event, where it is another one."""
 OF_A_SCALER = frozenset({RunEvent.SCALE, RunEvent.UNSCALE, RunEvent.STEP, RunEvent.UPDATE})
+OF_AMP = OF_A_SCALER | {RunEvent.AUTOCAST, RunEvent.GET_SCALE, RunEvent.STATE_SAVED, RunEvent.STATE_LOADED}
+"""What training in float32 does not do: tests on a machine without CUDA may do that alone."""
 ORACLE_CHECKS = {
     oracle: f"execution.{'oracle' if oracle in ('scale-invariance', 'inf-injection', 'schedule') else 'edge'}-{oracle}"
     for oracle in Oracle
@@ -39,7 +41,7 @@ def run(query: Query, facts: Facts) -> Answer:
     asked = query.run
     assert asked is not None  # noqa: S101 - a query of this kind has one
     if asked.oracle:
-        return carried_over(ORACLE_CHECKS[asked.oracle], facts, "name what trains in `execution.oracles.entries`")
+        return _oracle(ORACLE_CHECKS[asked.oracle], facts)
     execution = facts.execution
     if isinstance(execution, Missing):
         return execution.answer
@@ -50,6 +52,17 @@ def run(query: Query, facts: Facts) -> Answer:
         return Answer(Status.NOT_MEASURED, "no run was recorded", remedy=TRAIN)
     ask = next(judge for key, judge in _JUDGES.items() if getattr(asked, key) is not None)
     return _together([(kind, ask(asked, trace, kind)) for kind, trace in runs], facts, asked)
+
+
+def _oracle(wanted: str, facts: Facts) -> Answer:
+    """What an oracle answered; where an entry ended before it could be asked, how that one ended."""
+    stage = facts.stage("execution")
+    checks = {} if isinstance(stage, Missing) else {each.id: each for each in stage.checks}
+    first = checks.get(ORACLE_CHECKS[Oracle.INF_INJECTION])
+    was_asked = any(each.startswith("execution.edge-") for each in checks)
+    if not was_asked and first is not None and first.status in (Status.FAIL, Status.NOT_MEASURED):
+        return Answer(Status.NOT_MEASURED, f"{wanted} could not be asked: {first.actual}", remedy=first.remedy)
+    return carried_over(wanted, facts, "name what trains in `execution.oracles.entries`")
 
 
 def recorded_runs(execution: ExecutionDetails) -> Iterator[Run]:
@@ -99,7 +112,7 @@ def _order(asked: RunQuery, trace: TraceSummary, kind: EvidenceClass) -> Answer:
         if with_scaler and scaled:
             actual = "a loss is scaled, and no step of the project's own code follows"
             return Answer(Status.FAIL, actual, remedy="step and update through the scaler")
-        return Answer(Status.NOT_MEASURED, "no step of the project's own code was recorded", remedy=TRAIN)
+        return Answer(Status.NOT_MEASURED, _no_step(own, with_scaler=with_scaler), remedy=TRAIN)
     for order in seen:
         named = [event for event in order.events if event in wanted]
         if wrong := _turned(named, wanted):
@@ -123,6 +136,12 @@ def _order(asked: RunQuery, trace: TraceSummary, kind: EvidenceClass) -> Answer:
     return Answer(Status.PASS, f"every recorded step was taken in this order{kept}", cites)
 
 
+def _no_step(own: OwnEvents, *, with_scaler: bool) -> str:
+    """That nothing was seen to ask about: no step, or none of the kind."""
+    which = "" if not own.orders else " with a live scaler" if with_scaler else " without a scaler"
+    return f"no step{which} of the project's own code was recorded"
+
+
 def _turned(named: list[str], wanted: list[str]) -> tuple[str, str] | None:
     """Two events that came the wrong way round; None where there are none."""
     for one, other in pairwise(named):
@@ -136,8 +155,9 @@ def _events(asked: RunQuery, trace: TraceSummary, kind: EvidenceClass) -> Answer
     counts = dict(own.counts)
     wanted = asked.events or ()
     missing = [event for event in wanted if not counts.get(RECORDED_AS.get(event, event.value))]
-    if missing and not own.orders:
-        actual = f"no step of the project's own code was recorded, and no {', '.join(missing)}"
+    with_amp = counts.get("scale") or any(event in OF_AMP for order in own.orders for event in order.events)
+    if missing and not with_amp and (not own.orders or set(missing) <= OF_AMP):
+        actual = f"{_no_step(own, with_scaler=True)}, and no {', '.join(missing)}"
         return Answer(Status.NOT_MEASURED, actual, remedy=TRAIN)
     if missing:
         actual = f"the project's own code never did {', '.join(missing)}"

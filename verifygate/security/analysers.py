@@ -72,6 +72,7 @@ def _answer(command: list[str], tree: AuditedTree, usual: tuple[int, ...] = (0,)
 
 def _bandit(path: str, tree: AuditedTree) -> Iterator[Hit]:
     files = [module.file.path for module in tree.modules]
+    symbols = {(each.file.path, call.node.lineno): call.symbol for each in tree.modules for call in each.calls}
     with temporary_folder() as folder:
         nothing = Path(folder, "empty.ini")
         nothing.write_text("[bandit]\n", encoding="utf-8")
@@ -80,12 +81,13 @@ def _bandit(path: str, tree: AuditedTree) -> Iterator[Hit]:
             named = [os.fspath(tree.root / each) for each in files[start : start + 500]]
             said = _answer([path, *options, "--", *named], tree)
             for each in said["results"]:
+                place = Path(each["filename"]).relative_to(tree.root).as_posix(), each["line_number"]
                 yield Hit(
-                    Path(each["filename"]).relative_to(tree.root).as_posix(),
-                    each["line_number"],
+                    *place,
                     f"{each['test_id']}: {' '.join(each['issue_text'].split())}",
                     certain=False,
                     severity=_SEVERITIES.get(each["issue_severity"].lower(), Severity.LOW),
+                    symbol=symbols.get(place, ""),
                 )
 
 
@@ -164,7 +166,7 @@ ANALYSERS = (
             name="reported-by-bandit",
             severity=Severity.MEDIUM,
             summary="bandit reports a pattern that lets data run as code, or a shell or a server be trusted blindly",
-            remedy="follow bandit's page of the pattern; `# nosec B307` silences one place",
+            remedy="follow bandit's page of the pattern; `# nosec` with its code silences one place",
         ),
         docs=_page(
             "bandit reports a pattern that lets data run as code, or a shell or a server be trusted blindly.",

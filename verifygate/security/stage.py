@@ -32,7 +32,7 @@ class SecurityStage:
 
     def run(self, context: StageContext) -> StageResult:
         settings = context.settings.security
-        tree = AuditedTree(context.settings.root, context.sources, context.settings.static.torch_version)
+        tree = AuditedTree(context.settings.root, context.sources, context.settings.selection.torch_version)
         examined = examine(tree, settings, context.progress)
         blocking = set(context.settings.verdict.block)
         ran = {run.rule: run for run in examined.analysers}

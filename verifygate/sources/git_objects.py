@@ -71,8 +71,9 @@ class Objects:
         (data,) = self.read([name])
         if data is None:
             return None
-        heads = [line.split() for line in data.partition(b"\n\n")[0].decode("utf-8", "replace").splitlines()]
-        of = {key: [words[1] for words in heads if words[0] == key and len(words) > 1] for key in ("tree", "parent")}
+        lines = data.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
+        heads = [line.split() for line in lines if not line.startswith(" ")]  # a signature goes on behind a space
+        of = {key: [each[1] for each in heads if len(each) > 1 and each[0] == key] for key in ("tree", "parent")}
         return Commit(of["tree"][0], tuple(of["parent"])) if of["tree"] else None
 
     def folder(self, tree: str, inside: str) -> str | None:

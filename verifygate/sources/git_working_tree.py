@@ -15,11 +15,14 @@ from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
 from verifygate.base.owned_folders import owned, temporary_name
+from verifygate.base.regular_files import RefusedError, open_regular
 from verifygate.sources.git_folders import LARGEST, Repository, opened_file, submodule_at, text_of
 from verifygate.sources.git_objects import LINK, SUBMODULE, Entry, digest_of, opened, sizes
 from verifygate.sources.git_process import ask
 
 _POINTER = rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\n"
+_IGNORE_FILE = ".gitignore"
+_BY_IGNORE_FILES = "--exclude-standard"
 LARGEST_POINTER = 1024
 LARGEST_RENAMED = 1024 * 1024
 """A larger file is not looked for under another name."""
@@ -98,15 +101,40 @@ def _write(place: Path, data: bytes | None) -> None:
 
 def names(repository: Repository, folder: Path, below: Sequence[str]) -> Iterator[str]:
     """The paths that git keeps, or would keep if they were added, at or below some paths."""
-    return listed(repository, folder, "--cached", "--others", "--exclude-standard", "--", *below)
+    return listed(repository, folder, "--cached", "--others", _BY_IGNORE_FILES, "--", *below)
 
 
 def listed(repository: Repository, folder: Path, *options: str) -> Iterator[str]:
-    """What `git ls-files` lists. Raises UsageError where it does not answer."""
+    """What `git ls-files` lists. Raises UsageError where it does not answer, or would wait for good."""
+    if _BY_IGNORE_FILES in options:
+        _refuse_odd_ignore_files(repository, folder)
     found = ask(repository, folder, "ls-files", "-z", *options)
     if found is None:
         raise UsageError("git cannot list the files of the working tree", remedy="`git status` says more")
     return (name for name in found.decode("utf-8", "surrogateescape").split("\0") if name)
+
+
+def _refuse_odd_ignore_files(repository: Repository, folder: Path) -> None:
+    """Raises UsageError where git would open a pipe or a device for its patterns: it waits there for a writer."""
+    here = Path(os.path.realpath(folder))
+    above = [each for each in here.parents if repository.top is not None and each.is_relative_to(repository.top)]
+    for place in (*above, *_folders_with(_IGNORE_FILE, here)):
+        try:
+            open_regular(place / _IGNORE_FILE).close()
+        except RefusedError as error:
+            where = os.path.relpath(error.filename, here)
+            raise UsageError(
+                f"git cannot read its patterns: {error.strerror}", where=where, remedy="remove it"
+            ) from None
+        except OSError:  # none there, or one that git warns of and leaves
+            continue
+
+
+def _folders_with(name: str, top: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(top):
+        folders[:] = [each for each in folders if each != ".git"]
+        if name in names:
+            yield Path(place)
 
 
 def pointer_of(blob: bytes) -> str:

@@ -37,6 +37,7 @@ from verifygate.static.facts.dtype_values import DtypeValues
 from verifygate.static.facts.framework_runs import FrameworkRuns
 from verifygate.static.facts.frameworks import Frameworks
 from verifygate.static.facts.hot_loops import HotLoop, HotLoops
+from verifygate.static.facts.missing_methods import missing_methods
 from verifygate.static.facts.module_dtypes import ModuleDtypes
 from verifygate.static.facts.region_coverage import RegionCoverage
 from verifygate.static.facts.region_dtypes import RegionDtypes
@@ -331,6 +332,7 @@ class Analysis:
         for place, reason in (
             *unknown_scalers(self.functions, self.roles),
             *unfollowed_calls(self.functions, self.scaler_calls, regions, self.roles),
+            *missing_methods(self.scaler_calls_in, self.evaluator, self.call_graph),
         ):
             self.gave_up(place, reason)
         return grouped

@@ -31,6 +31,15 @@ _SAID_BY: Mapping[str, frozenset[str]] = {
 """Rule -> those that say more of the same cause, where they are told of the same line."""
 
 
+ALSO = "also breaks"
+"""Label of the detail that names the rules which a finding speaks for."""
+
+
+def also_broken(finding: Finding) -> tuple[str, ...]:
+    """The rules whose findings on the same line one tells as well."""
+    return tuple(rule for detail in finding.details if detail.label == ALSO for rule in detail.values)
+
+
 def told_once(found: Sequence[Finding]) -> list[Finding]:
     """The findings, without those whose cause another one on the same line tells: that one names their rules."""
     there = {(each.rule, each.path, each.line): each for each in found}
@@ -44,7 +53,7 @@ def told_once(found: Sequence[Finding]) -> list[Finding]:
         else:
             also[by.fingerprint] = (*also.get(by.fingerprint, ()), each.rule)
     return [
-        replace(each, details=(*each.details, Detail(label="also breaks", values=also[each.fingerprint])))
+        replace(each, details=(*each.details, Detail(label=ALSO, values=also[each.fingerprint])))
         if each.fingerprint in also
         else each
         for each in kept

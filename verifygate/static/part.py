@@ -37,6 +37,7 @@ from verifygate.static.causes import agreeing, one_per_cause, told_once
 from verifygate.static.contract.build import precision_contract
 from verifygate.static.contract.byte_facts import byte_facts
 from verifygate.static.failures import gave_up, place_of
+from verifygate.static.idioms.half_weights import ABOUT_WEIGHTS, WEIGHTS
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs, unfollowed
 from verifygate.static.prefilter import Prefilter
@@ -146,7 +147,7 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
             idle_suppressions=tuple(idle),
             not_analysed=lost,
             not_followed=each_once(
-                [*analysis.not_followed, *analysis.cut_short(), *contract.not_judged, *open_calls, *broken]
+                [*_open(analysis, kept), *analysis.cut_short(), *contract.not_judged, *open_calls, *broken]
             ),
             constructs=constructs(analysis) if task.with_constructs else (),
             contract=contract,
@@ -155,6 +156,12 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
             gave_up=tuple(code for code in loaded if code in lacking),
             too_new=tuple(code for code in asked if code not in loaded),
         )
+
+
+def _open(analysis: Analysis, kept: Iterable[Finding]) -> Iterator[NotFollowed]:
+    """What the rules could not tell, but for casts of weights of which a finding says what comes of them."""
+    told = {(each.path, each.line) for each in kept if each.rule.startswith(ABOUT_WEIGHTS)}
+    return (each for each in analysis.not_followed if each.rule != WEIGHTS or (each.path, each.line) not in told)
 
 
 def _checked(sources: Sources, lost: set[str]) -> int:

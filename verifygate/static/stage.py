@@ -37,12 +37,15 @@ class StaticStage:
         from verifygate.static.engine import Means, analyse  # the parser and the rules load only when they are needed
 
         context.progress(f"reading {len(context.sources)} files")
-        outcome = analyse(context.sources, context.settings.static, means=Means(jobs=0))
+        outcome = analyse(context.sources, context.settings.selection, means=Means(jobs=0))
         blocking = set(context.settings.verdict.block)
         analysed = _analysed_check(outcome.not_analysed, outcome.files_checked)
         of_rules = (
             *(_rule_check(code, outcome, blocking) for code in outcome.rules),
-            *(_not_applicable(code, _too_new(code, context.settings.static.torch_version)) for code in outcome.too_new),
+            *(
+                _not_applicable(code, _too_new(code, context.settings.selection.torch_version))
+                for code in outcome.too_new
+            ),
         )
         nothing = analysed.status is Status.PASS and all(each.status is Status.NOT_APPLICABLE for each in of_rules)
         files = counted(outcome.files_checked, "file")

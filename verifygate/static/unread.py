@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
+from verifygate.base.errors import UsageError
 from verifygate.base.records import replace
 from verifygate.configured_precision.commands import logical_lines
 from verifygate.configured_precision.read import train
@@ -23,6 +24,14 @@ _PYTHON = re.compile(r"\b(?:python[\d.]*|torchrun|accelerate|deepspeed|srun)\s")
 def with_what_may_train(lost: Iterable[NotAnalysed], sources: Sources) -> tuple[NotAnalysed, ...]:
     """The files that could not be analysed, those that may train marked, with what a tool trains by."""
     return (*(_seen(each, sources) for each in lost), *_trained_by_a_tool(sources))
+
+
+def refuse_settings_alone(sources: Sources) -> None:
+    """Raises UsageError where a tool trains from a file, and no source trains: a verdict on the rest would be about
+    another program."""
+    for each in _trained_by_a_tool(sources):
+        remedy = "audit a tree with the code that trains; `verifygate docs limits` says what is read"
+        raise UsageError(each.reason, where=each.path, remedy=remedy)
 
 
 def _seen(lost: NotAnalysed, sources: Sources) -> NotAnalysed:

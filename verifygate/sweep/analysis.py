@@ -16,7 +16,6 @@ import time
 from verifygate import __version__
 from verifygate.base.errors import UsageError
 from verifygate.config.rule_selection import RuleSelection
-from verifygate.config.version_pins import TORCH, of_frameworks
 from verifygate.model.finding import Finding
 from verifygate.model.sweep_report import Answer, Row, SweptFinding
 from verifygate.sources.tree import Sources
@@ -36,9 +35,7 @@ def analysed(unit: Unit) -> tuple[Row, bool]:
     identity = identify(unit)
     sources, versions = read(unit, identity)
     load_rules()
-    selection = RuleSelection(
-        select=unit.rules, torch_version=versions.get(TORCH, ""), framework_versions=of_frameworks(versions)
-    )
+    selection = RuleSelection(select=unit.rules).allowing(versions)
     found = analyse(sources, selection, with_constructs=False, lets_go=True)
     row = _row(unit, found).model_copy(
         update={"commit": identity.commit, "key": identity.key, "seconds": round(time.process_time(), 2)}

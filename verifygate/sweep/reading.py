@@ -11,20 +11,15 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
-from verifygate.base.owned_folders import owned, sweep, temporary_name
 from verifygate.check import answer_cache
-from verifygate.config.version_pins import allowed_versions
+from verifygate.config.version_pins import FolderFiles, allowed_versions
 from verifygate.sources import git
+from verifygate.sources.commit_tree import CommitTree
 from verifygate.sources.configuration_file import MAX_FILES
 from verifygate.sources.discovery import is_walked, read_sources
 from verifygate.sources.file import is_encodable
 from verifygate.sources.tree import Sources
 from verifygate.sweep.units import Unit
-
-_DECLARING = (".toml", ".txt", ".in", ".lock", ".yml", ".yaml", "setup.py", "setup.cfg", "Pipfile")
-"""How the names of files end in which a project may say which versions it needs."""
-_DECLARING_FOLDERS = frozenset({".", "requirements", "environment", "conda"})
-_LARGEST_DECLARING = 4 * 1024 * 1024
 
 
 class Identity(NamedTuple):
@@ -44,7 +39,7 @@ def identify(unit: Unit) -> Identity:
     if not unit.commit:
         sources = read_sources(folder, (".",))
         _refuse_empty(sources, unit)
-        versions = repr(sorted(allowed_versions(folder).items()))
+        versions = repr(sorted(allowed_versions(FolderFiles(folder)).items()))
         return Identity(answer_cache.key_of([*question, versions], sources), sources=sources)
     commit = git.resolve(folder, unit.commit, unit.name)
     tree, _ = _tree_of(folder, commit, unit)
@@ -55,11 +50,11 @@ def read(unit: Unit, identity: Identity) -> tuple[Sources, dict[str, str]]:
     """The files of a unit, and the versions that it allows of torch and of frameworks. Raises UsageError."""
     folder = _folder_of(unit)
     if identity.sources is not None:
-        return identity.sources, allowed_versions(folder)
+        return identity.sources, allowed_versions(FolderFiles(folder))
     _, names = _tree_of(folder, identity.commit, unit)
     sources = _sources_at(folder, identity.commit, names)
     _refuse_empty(sources, unit)
-    return sources, _versions_at(folder, identity.commit)
+    return sources, allowed_versions(CommitTree(folder, identity.commit))
 
 
 def _folder_of(unit: Unit) -> Path:
@@ -102,17 +97,3 @@ def _is_beside_sources(folder: Path, path: str) -> bool:
     """Whether a Python file there would be read, and the name is no hidden one."""
     pure = PurePosixPath(path)
     return not pure.name.startswith(".") and is_walked(folder, str(pure.with_name("module.py")))
-
-
-def _versions_at(folder: Path, commit: str) -> dict[str, str]:
-    """The versions that a commit allows: the files that may declare some are written where `allowed_versions` looks."""
-    folder = temporary_name("sweep")
-    sweep()
-    with owned(folder):
-        for file in git.files_at(folder, commit, _DECLARING, _LARGEST_DECLARING, in_part=True):
-            path = PurePosixPath(file.path)
-            if len(path.parts) <= 2 and str(path.parent) in _DECLARING_FOLDERS:  # so it cannot lead out of the folder
-                place = folder / path
-                place.parent.mkdir(exist_ok=True)
-                place.write_bytes(file.data)
-        return allowed_versions(folder)

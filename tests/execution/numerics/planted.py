@@ -105,7 +105,7 @@ def count_of_nothing():
         count = valid.sum().clamp(min=1) if MENDED else valid.sum()
         return (each * valid).sum() / count  # BREAKS div zero-divisor
 
-    train(net, loss_of, 104, BRAIN)
+    train(net, loss_of, 104, BRAIN, torch.amp.GradScaler("cuda", enabled=False))
 
 
 def distance_of_a_point_to_itself():

@@ -96,7 +96,8 @@ def test_what_holds_at_a_point(
         ("x.amp = False\n    return x.amp", False),
         ("return x.read()", False),
         ("return [y for y in x]", False),
-        ("print(x)\n    return x", False),
+        ("print(x)\n    return x", True),
+        ("print(x.read())\n    return x", False),
         ("pass", False),
     ],
 )

@@ -180,4 +180,4 @@ def test_of_several_places_the_one_that_always_holds_is_shown(tmp_path: Path) ->
             L.Trainer(precision="bf16-mixed")
         """,
     )
-    assert dict(ContractInWords(contract).text_lines())["compute"] == "bfloat16 (train.py:7 and 1 more)"
+    assert dict(ContractInWords(contract).text_lines())["compute"] == "bfloat16 (train.py:7, and 1 more)"

@@ -11,6 +11,7 @@ from verifygate.sources.tree import Sources
 from verifygate.static.symbols.program import Program
 from verifygate.static.uses.by_use import RolesByUse
 from verifygate.static.uses.roles import Evidence, Role, Use, roles_of
+from verifygate.static.values.domain import ExternalResult
 from verifygate.static.values.evaluator import Evaluator
 
 
@@ -54,6 +55,34 @@ def roles(text: str, asked: str) -> set[Role]:
                 frame = evaluator.root_frame(function)
                 return {role for role in Role if by_use.has(role, node, frame)}
     raise AssertionError(f"{asked} is not read")
+
+
+LOOSE = ["", ": Any", ": Optional[Any]", ": Any | None", ": 'GradScaler | None'", ": object", ": Union[Any, int]"]
+HANDED_OVER = """
+from typing import Any, Optional, Union
+import torch
+
+def make():
+    return {{"s": torch.amp.GradScaler("cuda") if torch.cuda.is_available() else None}}
+
+def use(a{}):
+    return a
+
+def main():
+    use(make()["s"])
+"""
+
+
+@pytest.mark.parametrize("annotation", LOOSE)
+def test_annotations_that_name_no_class_leave_what_the_calls_say(annotation: str):
+    """Also where they stand inside of `Optional`, beside None, or in quotes."""
+    program = Program(Sources([SourceFile("a.py", HANDED_OVER.format(annotation).encode())]), {"a.py": None})
+    module = program.module("a.py")
+    evaluator = Evaluator(program, [module])
+    use = next(each for each in module.all_functions if each.symbol == "use")
+    (read,) = [node.value for node in use.own_nodes if isinstance(node, ast.Return)]
+    made = {each.name for each in evaluator.values(read, evaluator.root_frame(use)) if isinstance(each, ExternalResult)}
+    assert "torch.amp.GradScaler" in made
 
 
 KEPT = """

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from verifygate.execution.endings import Kind
 from verifygate.execution.oracles.runs import Place, Seen, place
 from verifygate.model import Status
 from verifygate.protocol import SCALER_ERRORS, Violation
@@ -118,4 +119,6 @@ def cannot_run(seen: Seen) -> Answer:
     if (dead := died(seen, fact.text)) is not None:
         return dead
     remedy = "let the entry train for some steps on this machine, within `execution.oracles.seconds`"
+    if (end := seen.end) is not None and end.kind is Kind.MACHINE:
+        remedy = end.remedy
     return Answer(Status.NOT_MEASURED, fact.text, (fact,), (), remedy)

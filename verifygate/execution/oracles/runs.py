@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from verifygate.execution.emulation_limits import cause_in_the_emulation
-from verifygate.execution.endings import Ending, Kind, classed, is_installed
+from verifygate.execution.endings import Ending, Kind, Raised, classed, is_installed
 from verifygate.execution.instruments import TOLD, assemble, read_told
 from verifygate.process.subject import Subject
 
@@ -96,7 +96,9 @@ class Seen:
         if error["how"] != "raised":
             return Ending(Kind.REFUSAL, place(error), "do what it printed asks for")
         trace = [(str(path), int(line)) for path, line in error.get("trace") or ()]
-        ending = classed(error["error"], error["message"], trace, raised=error["by_statement"], root=self.root)
+        causes = tuple(tuple(map(str, names)) for names in error.get("causes", ()))
+        raised = Raised(error["error"], error["message"], trace, error["by_statement"], causes)
+        ending = classed(raised, self.root)
         said = f"{error['error']}: {error['message']}"
         if ending.is_fault and self.emulated and cause_in_the_emulation(said, trace, self._inside):
             return Ending(Kind.MACHINE, ending.place, "run the gate on a machine with CUDA")
@@ -122,8 +124,9 @@ class Seen:
         if end["event"] == "killed":
             return "was stopped at its time limit" if end["how"] == "time" else f"died ({end['how']})"
         if end["how"] == "raised":
-            return f"raised {end['error']}: {end['message']}"
-        return f"ended with exit code {end.get('code')}"
+            return f"raised {end['error']}" + (f": {end['message']}" if end["message"] else "") + _statement_of(end)
+        said = f": {end['said']}" if end.get("said") else ""
+        return f"ended with exit code {end.get('code')}{said}"
 
 
 def run_jobs(subject: Subject, jobs: Sequence[Job], folder: Path, *, parallel: int = MOST_PARALLEL) -> list[Seen]:
@@ -201,6 +204,17 @@ def words(command: str, temporary: Path) -> list[str]:
     if not given or given == ["-m"] or (given[0].startswith("-") and given[0] != "-m"):
         raise EntryError(f"`{command}` names no script and no module: write `python train.py` or `python -m train`")
     return given
+
+
+def _statement_of(end: Event) -> str:
+    """The project's statement by which an error came, with its values; empty where it is not known."""
+    told = end.get("statement") or {}
+    values = ", ".join(told.get("values", ()))
+    return (
+        f", at {told['path']}:{told['line']}: `{told['text']}`" + (f", where {values}" if values else "")
+        if told
+        else ""
+    )
 
 
 def place(event: Event | None) -> Place:

@@ -19,11 +19,13 @@ from ..patching.frames import foreign, of_torch_or_ours
 from ..recorder import install as recorder
 from ..recorder.low_precision import LOW
 from ..recorder.recording import Arguments, Keywords, Recording
-from .operands import Operand, operands
+from .operands import Operand, operands, passes_on
 from .origins import Origins
 from .syntax import Call, calls, node_at, text_of
 
 ABOUT_DTYPES = re.compile(r"\b(?:c10::)?(?:BFloat16|Half|bfloat16|float16|Float)\b|dtype|scalar type|[Ll]ow precision")
+OF_A_CONSTANT = "without overflow"
+"""In what torch says of a number that the dtype cannot hold."""
 CASTS = ("to", "half", "bfloat16", "float", "double")
 
 
@@ -62,6 +64,8 @@ def _explain(error: BaseException, recording: Recording, casts: Casts, tell: Tel
     """Tell `dtype-error`, where the error is about dtypes and its operands could be found."""
     if not isinstance(error, RuntimeError | TypeError | ValueError) or not ABOUT_DTYPES.search(str(error)):
         return
+    if OF_A_CONSTANT in str(error):
+        return  # the dtype is right, and the number is not
     trace = [call for call in calls(error.__traceback__) if not launch.is_ours(call.path)]
     own = [number for number, call in enumerate(trace) if not foreign(call.path)]
     if not own or not (of_torch_or_ours(trace[-1].path) or own[-1] == len(trace) - 1):
@@ -97,7 +101,8 @@ def _text(call: Call) -> str:
 def _of_call(trace: Sequence[Call], own: int, casts: Casts) -> list[dict[str, Any]]:
     """The operands of the call that raised; where it was a check of torch's own, those of the project's call."""
     origins = Origins(trace)
-    for at in (len(trace) - 1, own):
+    innermost = len(trace) - 1
+    for at in (own,) if passes_on(trace[innermost]) else (innermost, own):
         rows = [_row(each, origins, casts, at) for each in operands(trace[at])]
         if any(row["dtype"] in _NAMES for row in rows):
             return rows

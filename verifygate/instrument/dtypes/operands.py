@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ..patching.frames import foreign
 from .syntax import Call, node_at, value_of
 
 
@@ -35,6 +36,15 @@ def operands(call: Call) -> list[Operand]:
         for expression, is_written in _expressions(node)
         for each in _tensors(value_of(expression, call.frame))
     ]
+
+
+def passes_on(call: Call) -> bool:
+    """Whether a call hands on what it was given, `function(*args)`: a mode of torch's, which has no names for it."""
+    found = node_at(call)
+    node = found[0] if found is not None else None
+    return (
+        foreign(call.path) and isinstance(node, ast.Call) and any(isinstance(each, ast.Starred) for each in node.args)
+    )
 
 
 def _expressions(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:

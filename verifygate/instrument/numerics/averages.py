@@ -35,7 +35,7 @@ class Averages:
         self._made: Any = WeakIdKeyDictionary()
         """Tensor that was computed -> addresses of what it was computed of, sample in float32."""
         self._unmoved: dict[int, Any] = {}
-        """Address -> sample of an average that the step before left as it was."""
+        """Address -> sample of an average that the last write to it left as it was."""
 
     def begin(self) -> None:
         self._now = {}
@@ -135,9 +135,13 @@ class Averages:
             return []
 
     def end(self) -> list[dict[str, Any]]:
-        """The averages that this step and the one before left as they were, though float32 moves them."""
+        """The averages that this step and the one that wrote them before left as they were, though float32 moves them.
+
+        Of several optimizers that step in turn, an average is written behind one of them.
+        """
         weights = {each.data_ptr() for track in self._recording.tracks for each in track.parameters}
-        found, unmoved = [], {}
+        found: list[dict[str, Any]] = []
+        unmoved = {key: sample for key, sample in self._unmoved.items() if key not in self._now}
         for key, (tensor, before, true, place) in self._now.items():
             movable = true != before.float()
             lost = movable & (spread(tensor) == before)

@@ -23,7 +23,7 @@ from .iterations import Iterations
 from .losses import Losses, is_scaled
 from .operations import Operations
 from .random_states import RandomStates
-from .rerun import Answer, Rerun
+from .rerun import Answer, Rerun, raised_for
 
 AFTER_BAD = 6
 """Bad steps that are run again; and steps that are watched because the cause of the one before was not found."""
@@ -98,13 +98,24 @@ class BadSteps:
         if any(self._recording.is_readable(each) and not is_finite(each) for each in gradients):
             self._look_again(track)
 
-    def _look_again(self, track: Track | None) -> None:
-        """Find the cause in the step that runs."""
+    def look_at_the_error(self, error: BaseException) -> None:
+        """The error that ends the run: a step may have been refused for a NaN, before any backward."""
+        if self._found or not (about := raised_for(error, self._recording)):
+            return
+        cause = self.operations.cause_of(about) if self.operations.on else None
+        if cause is not None:
+            self._found = {"origin": cause}
+        else:
+            self._look_again(None, error)
+        self._found = {**self._found, "ended": True} if "origin" in self._found else {}
+
+    def _look_again(self, track: Track | None, error: BaseException | None = None) -> None:
+        """Find the cause in the step that runs, or that ended by an error."""
         if self._spoiler:
             self._found = self._spoiler
         elif self._reruns < AFTER_BAD:
             self._reruns += 1
-            self._found, why_not = self._rerun.cause(track)
+            self._found, why_not = self._rerun.cause(track, error)
             if why_not:
                 self._found = {"why_not": why_not}
         self._found = {"loss": self._loss_broke, "gradients": 0, **self._found}

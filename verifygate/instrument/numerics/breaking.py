@@ -42,13 +42,13 @@ class Breaking:
 
     @cached_property
     def makes_nan(self) -> bool:
-        return bool(torch.isnan(_values(self.output)).any())
+        return has_nan(self.output)
 
     @cached_property
     def bad_inputs(self) -> list[bool]:
         """For each input that is not finite, whether it holds a NaN. What is written in place is no input any more."""
         others = [each for each in self.inputs if each is not self.output]
-        return [bool(torch.isnan(_values(each)).any()) for each in others if not is_finite(each)]
+        return [has_nan(each) for each in others if not is_finite(each)]
 
     @property
     def writes(self) -> bool:
@@ -139,6 +139,11 @@ def can_be_repeated(operator: Any) -> bool:
     if "batch_norm" in operator._schema.name:
         return False
     return not operator._schema.is_mutable and torch.Tag.nondeterministic_seeded not in operator.tags
+
+
+def has_nan(tensor: Any) -> bool:
+    """Whether an element of it is a NaN."""
+    return not is_finite(tensor) and bool(torch.isnan(_values(tensor)).any())
 
 
 def is_finite(tensor: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import launch
 from ..launch import Tell
 from ..recorder import install as recorder
 from .bad_steps import FIRST, BadSteps
@@ -21,4 +22,5 @@ def install(options: dict[str, Any], tell: Tell) -> None:
     watch = BadSteps(recording, tell, asked=bool(options.get("asked")), first=int(options.get("first", FIRST)))
     recording.loss_watch, recording.gradient_watch = watch.look_at_the_loss, watch.look_at_gradients
     recording.others.append(watch)
+    launch.at_failure.append(watch.look_at_the_error)
     watch.begin()

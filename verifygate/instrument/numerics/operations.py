@@ -173,9 +173,16 @@ class Operations:
             return first
         if is_on_purpose(breaking) or (known and not breaking.makes_nan):
             return None  # a mask, or what a mask was added to
-        if not known and (outside := breaking.bad_inputs) and not (breaking.makes_nan and not any(outside)):
-            return self._told_of(breaking, node, kind="came-in")
+        if not known and (outside := breaking.bad_inputs):
+            may_be_a_mask = breaking.makes_nan and not any(outside) and not self._has_a_bad_weight(breaking)
+            if not may_be_a_mask:
+                return self._told_of(breaking, node, kind="came-in")
         return self._told_of(breaking, node, kind=breaking.kind)
+
+    def _has_a_bad_weight(self, breaking: Breaking) -> bool:
+        """Whether an input that is not finite is a weight, or a view of one: an inf in it is on nobody's purpose."""
+        bad = {_address(each) for each in breaking.inputs if not is_finite(each)} - {0}
+        return any(_address(each) in bad for track in self._recording.tracks for each in track.parameters)
 
     def _known(self, tensor: Any) -> list[Cause | None]:
         """The cause of a tensor, where it is known: its own, or that of what was written to a part of its memory."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import threading
@@ -22,17 +23,21 @@ from typing import Any, NoReturn
 
 import torch
 
+from ..patching.frames import of_torch_or_ours
+from ..raised import by_statement
 from ..recorder.compilation import compiles
 from ..recorder.gradient_versions import Track
 from ..recorder.low_precision import other_modes
 from ..recorder.recording import Recording
+from .breaking import has_nan, is_finite, may_break, tensors
 from .operations import Cause, Operations
 from .random_states import RandomStates
 from .sealed_process import can_be_sealed, seal
-from .statements import BODIES, bodies
+from .statements import BODIES, Running, bodies, raised_through
 
 SECONDS = 30
 """For all that is run again of one step."""
+_ABOUT_NUMBERS = re.compile(r"\b(nan|inf|infinite|non-?finite)\b", re.IGNORECASE)
 Answer = dict[str, Any]
 
 
@@ -42,12 +47,17 @@ class Rerun:
     def __init__(self, recording: Recording, operations: Operations, randomness: RandomStates) -> None:
         self._recording, self._operations, self._randomness = recording, operations, randomness
         self._track: Track | None = None
+        self._frames: list[Running] = []
+        """What an error that ended the run went through."""
 
-    def cause(self, track: Track | None) -> tuple[Answer, str]:
-        """What made the gradients of an optimizer, or a loss, inf or NaN; empty, and why, where that is not known."""
+    def cause(self, track: Track | None, error: BaseException | None = None) -> tuple[Answer, str]:
+        """What made the gradients of an optimizer, a loss, or what an `error` was raised for, inf or NaN.
+
+        Empty, and why, where that is not known.
+        """
         if why_not := self._why_not():
             return {}, why_not
-        self._track = track
+        self._track, self._frames = track, self._outside_of_regions(error) if error is not None else []
         until = time.monotonic() + SECONDS
         for number in range(BODIES):
             answer = self._asked(number, until)
@@ -101,14 +111,15 @@ class Rerun:
                 self._answer(None)
             self._look_at_gradients()
             code = 0
-        except BaseException:  # noqa: S110 - whatever the project raises here, it did not raise in its own run
-            pass
+        except BaseException as raised:  # whatever it is: the run itself goes on without it, or has ended by it
+            if self._frames:
+                self._look_at_what_raised(raised)
         finally:
             os._exit(code)
         raise AssertionError  # os._exit never returns
 
     def _run(self, number: int) -> bool:
-        body = next(islice(bodies(), number, None), None)
+        body = next(islice(bodies(self._frames), number, None), None)
         if body is None:
             return False
         self._operations.start()
@@ -126,7 +137,8 @@ class Rerun:
         recording.inside.clear()
         recording.stepping.clear()
         for scaler in list(recording.scalers):
-            scaler._per_optimizer_states.clear()
+            if scaler.is_enabled():  # one that is off keeps none
+                scaler._per_optimizer_states.clear()
         for track in recording.tracks:
             for parameter in track.parameters:
                 parameter.grad = None
@@ -163,12 +175,43 @@ class Rerun:
             self._answer({"origin": self._portable(first), "loss": False, "gradients": len(causes)})
         self._answer({})
 
+    def _outside_of_regions(self, error: BaseException) -> list[Running]:
+        """What an error went through, from the frame on whose autocast region it left: it has to be entered again."""
+        found, region = raised_through(error), self._recording.region_of(error)
+        frames = self._recording.places.frames(region["at"]) if region is not None else []
+        for number, (frame, _) in enumerate(found):
+            code = frame.f_code
+            if frames and frames[0][0] == code.co_filename and frames[0][1] in (code.co_name, code.co_qualname):
+                return found[number:]
+        return found
+
+    def _look_at_what_raised(self, error: BaseException) -> None:
+        if cause := self._operations.cause_of(raised_for(error, self._recording)):
+            self._answer({"origin": self._portable(cause)})
+
     def _portable(self, cause: Cause) -> Cause:
         return {**cause, "frames": self._recording.places.frames(cause["at"])}
 
     def _answer(self, answer: Answer | None) -> NoReturn:
         os.write(self._writing, json.dumps(answer, default=str).encode("ascii"))
         os._exit(0)
+
+
+def raised_for(error: BaseException, recording: Recording) -> list[Any]:
+    """The NaNs that an error may be about, and infs that are a number: of the frames of torch, and the one before them.
+
+    None of an error that no `raise` or `assert` made, unless it says so: two dtypes that differ, for example.
+    """
+    found: list[Any] = []
+    if not (by_statement(error) or _ABOUT_NUMBERS.search(str(error))):
+        return found
+    for frame, _ in raised_through(error):
+        given = tensors(list(frame.f_locals.values()))
+        readable = (each for each in given if may_break(each) and recording.is_readable(each))
+        found += [each for each in readable if has_nan(each) or (each.numel() == 1 and not is_finite(each))]
+        if not of_torch_or_ours(frame.f_code.co_filename):
+            break
+    return found
 
 
 def _read(reading: int, until: float) -> Answer | None:

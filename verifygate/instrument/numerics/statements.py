@@ -11,7 +11,7 @@ import ast
 import keyword
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -20,20 +20,33 @@ from ..patching.frames import of_torch_or_ours, stack
 FRAMES, BODIES = 12, 8
 """Frames that are looked at, and bodies that are given at most."""
 Run = Callable[[], object]
+Running = tuple[FrameType, int]
+"""A frame, and the line that it is at."""
 
 
-def bodies() -> Iterator[Run]:
-    """What calls the one who asks, innermost first. Each may be run once."""
+def bodies(frames: Sequence[Running] = ()) -> Iterator[Run]:
+    """What calls the one who asks, or what `frames` were at, innermost first. Each may be run once."""
     given = 0
-    frames = (each for each in stack(sys._getframe(1)) if not of_torch_or_ours(each.f_code.co_filename))
-    for _, frame in zip(range(FRAMES), frames, strict=False):
-        for run in _of_frame(frame):
+    found = frames or [(each, each.f_lineno) for each in stack(sys._getframe(1))]
+    own = ((frame, line) for frame, line in found if not of_torch_or_ours(frame.f_code.co_filename))
+    for _, (frame, line) in zip(range(FRAMES), own, strict=False):
+        for run in _of_frame(frame, line):
             if given < BODIES:
                 given += 1
                 yield run
 
 
-def _of_frame(frame: FrameType) -> Iterator[Run]:
+def raised_through(error: BaseException) -> list[Running]:
+    """The frames that an error went through, the one that raised it first."""
+    found: list[Running] = []
+    trace = error.__traceback__
+    while trace is not None:
+        found.insert(0, (trace.tb_frame, trace.tb_lineno))
+        trace = trace.tb_next
+    return found
+
+
+def _of_frame(frame: FrameType, line: int) -> Iterator[Run]:
     source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     try:
         tree = ast.parse(source)
@@ -43,7 +56,7 @@ def _of_frame(frame: FrameType) -> Iterator[Run]:
     owner = tree if is_module else _function(tree, frame.f_code)
     if owner is None:
         return
-    found = [each.body for each in _loops(owner, frame.f_lineno)]
+    found = [each.body for each in _loops(owner, line)]
     if isinstance(owner, ast.FunctionDef):
         found.append(owner.body)
     for statements in found:

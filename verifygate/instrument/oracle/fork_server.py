@@ -91,6 +91,8 @@ def _child(job: dict[str, Any]) -> None:
         os.chdir(job["root"])
         os.environ.update(job["env"])
         sys.path.insert(0, job["root"])
+        if Path(sources := f"{job['root']}/src").is_dir():
+            sys.path.append(sources)  # where an editable installation of a project of this layout has its packages
         options = {"folder": job["folder"], "root": job["root"], "instruments": job["instruments"]}
         code = launch.main(["--options", json.dumps(options), "--", *job["command"]])
     except SystemExit as end:

@@ -1,7 +1,7 @@
 """Runs inside the subject's interpreter: the examples that take two ranks, a process each, over gloo on this host.
 
 Usage: python start.py proofs.ranks JOBS.json RESULTS.json RANK, as `start` does it. Every job has a process group of
-its own, whose ranks find each other by a file: nothing of one job is left in the next.
+its own, whose ranks find each other by a file, and end it together: nothing of one job is left in the next.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 START = Path(__file__).parents[1] / "start.py"
 RANKS = 2
 SECONDS = 60
-"""How long a rank waits for another one."""
+"""How long a rank waits for another one in what they do together."""
+MORE_THAN_ONCE = 5
+"""How many such waits a rank may take in one job, when the other one has raised out of it."""
 
 
 def lacking() -> str:
@@ -89,18 +91,16 @@ def main(arguments: Sequence[str]) -> NoReturn:
     torch.set_num_threads(1)
     runs = []
     for number, job in enumerate(json.loads(jobs_path.read_text(encoding="utf-8"))):
-        distributed.init_process_group(
-            "gloo",
-            init_method=(jobs_path.parent / f"store{number}").as_uri(),
-            rank=rank,
-            world_size=RANKS,
-            timeout=timedelta(seconds=SECONDS),
-        )
+        store = distributed.FileStore(str(jobs_path.parent / f"store{number}"), RANKS)  # type: ignore[attr-defined]
+        waits = timedelta(seconds=SECONDS)
+        distributed.init_process_group("gloo", store=store, rank=rank, world_size=RANKS, timeout=waits)
         instruments: list[Instrument] = [watch]
         if job["inf_at"] and rank == 0:
             instruments.append(functools.partial(poison, number=job["inf_at"]))
         runs.append(run(job, rank, instruments))
-        distributed.destroy_process_group()
+        store.set(f"done by {rank}", "")
+        store.wait([f"done by {each}" for each in range(RANKS)], MORE_THAN_ONCE * waits)
+        distributed.destroy_process_group()  # before the others are done, it would break up what they are still at
     results_path.write_text(json.dumps(runs), encoding="utf-8")
     sys.stdout.flush()
     sys.stderr.flush()

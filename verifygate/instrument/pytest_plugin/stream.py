@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..raised import by_statement
+from ..raised import by_statement, causes, statement
 from . import asserts, canaries, own_text
 from .calls import Calls, between
 from .helpers import Helpers
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 PUT_ASIDE = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 """What puts a test aside, bound here before any code of the project can put failures among them."""
 TRACE_ENTRIES = 60
+ROOT = os.getcwd()  # noqa: PTH109 - the project's folder; bound here, before a test can leave it
 MESSAGE_CHARACTERS = 2000
 
 
@@ -346,7 +347,7 @@ def _describe_value(value: BaseException) -> dict[str, object]:
     failure = not isinstance(value, PUT_ASIDE)
     if isinstance(value, pytest.Collector.CollectError) and value.__cause__ is not None:
         value = value.__cause__  # pytest wraps what a module raised while it was imported
-    by = {"error": type(value).__name__, "by_statement": by_statement(value)}
+    by = {"error": type(value).__name__, "by_statement": by_statement(value), "causes": causes(value)}
     return {"failure": failure, "message": _message(value), "trace": _trace(value), **by}
 
 
@@ -359,6 +360,8 @@ def _message(value: BaseException) -> str:
     kind = type(value).__name__
     if kind == "Failed" and isinstance(value, pytest.fail.Exception):
         return first[:MESSAGE_CHARACTERS]
+    if not first and (told := statement(value, ROOT)):
+        first = f"`{told['text']}`" + "".join(f", {each}" for each in told["values"])
     return f"{kind}: {first}"[:MESSAGE_CHARACTERS] if first else kind
 
 

@@ -155,9 +155,22 @@ class ScalerWatch:
                 half=_half_parameters(track),
                 raised=error_name(raised),
                 **(_scale_of(scaler) if waited and found else {}),
+                **(self._gradients_elsewhere(track) if isinstance(raised, AssertionError) and track else {}),
             )
 
         return after
+
+    def _gradients_elsewhere(self, track: Track) -> dict[str, object]:
+        """Of an optimizer without gradients: how many `gradless` tensors it has, how many of them are `frozen`, and
+        which parameters of the project's modules got a gradient `elsewhere`."""
+        if any(each.grad is not None for each in track.parameters):
+            return {}
+        modules = self.recording.names.modules
+        others = {id(each): each for module in modules for each in torch.nn.Module.parameters(module)}
+        got = [each for each in others.values() if each.grad is not None and id(each) not in track.ids]
+        frozen = sum(not each.requires_grad for each in track.parameters)
+        names = self.recording.names.of(got).get("names", [])
+        return {"gradless": len(track.parameters), "frozen": frozen, "elsewhere": names}
 
     def _update(self, arguments: Arguments, keywords: Keywords) -> After | None:
         scaler = arguments[0]

@@ -17,6 +17,7 @@ _STABLE_CALLS = frozenset(
     is_bf16_supported is_enabled get_rank get_world_size is_main_process""".split()  # noqa: SIM905
 )
 """Functions and methods that give the same each time, as long as what they are asked about is the same."""
+_SAYS = frozenset({"print", "debug", "info", "warning"})
 _CHANGING = ast.Await | ast.NamedExpr | ast.Lambda | ast.comprehension | ast.Yield | ast.YieldFrom
 
 
@@ -54,8 +55,14 @@ def read_by(asked: Frame, path: Callable[[ast.expr, Frame], AccessPath]) -> Iter
 
 def _body(function: Function) -> list[ast.stmt]:
     body = [] if isinstance(function.node, ast.Module) else function.node.body
-    is_said = bool(body) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-    return body[is_said:]
+    return [each for each in body if not (isinstance(each, ast.Expr) and _only_says(each.value))]
+
+
+def _only_says(value: ast.expr) -> bool:
+    """A docstring, or a line for whoever watches: `print(...)`, `logger.debug(...)`."""
+    if isinstance(value, ast.Call) and last_name(value.func) in _SAYS:
+        return all(map(_only_reads, (*value.args, *(word.value for word in value.keywords))))
+    return isinstance(value, ast.Constant)
 
 
 def _only_asks(function: Function) -> bool:

@@ -118,14 +118,24 @@ class Checkpoints:
         """The calls that hand an optimizer, and no scaler, to a function that saves the states of all it is given."""
         for call in function.calls:
             given = [word.value for word in call.keywords if word.arg is not None]
-            if not given or not re.search(_SAVES_ALL, last_name(call.func)):
+            if not given or not self._saves_all_states:
                 continue
             if self._scaler_states.may_be_given(call, given, function):
                 continue
+            if not any(self._is_optimizer(each, function) for each in given):
+                continue
             callees = self.roles.evaluator.callees(call, self.roles.evaluator.root_frame(function))
-            keeps = any(keeps_all_states(each.function) for each in callees)
-            if keeps and any(self._is_optimizer(each, function) for each in given):
+            if any(each.function in self._saves_all_states for each in callees):
                 yield call
+
+    @cached_property
+    def _saves_all_states(self) -> set[Function]:
+        """The functions that save the state of each thing that they are given by keyword."""
+        return {
+            each
+            for each in self.functions
+            if keeps_all_states(each) and (_saves(each) or each.name == "__init__" or re.search(_SAVES_ALL, each.name))
+        }
 
     def _collected_in(self, function: Function) -> Iterator[ast.Call]:
         """The call that builds a checkpointer, which saves all it is given by name: an optimizer, and no scaler."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from verifygate.static.amp.roles import Roles
-from verifygate.static.facts.dtype_lattice import Dtype, named
+from verifygate.static.facts.dtype_lattice import BY_NAME, Dtype, named
 from verifygate.static.symbols.program import Class
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
@@ -30,6 +30,7 @@ from verifygate.static.values.domain import (
 )
 
 _MAX_STEPS = 5
+_DTYPES = frozenset(BY_NAME.values())
 
 
 class DtypeValues:
@@ -133,6 +134,16 @@ class DtypeValues:
                 if self.roles.known_name(torch, frame) == "torch":
                     return self._choices.get(last_name(name), frozenset())
         return frozenset()
+
+    def may_be_one(self, expr: ast.expr, frame: Frame) -> bool:
+        """Whether an expression of which nothing is known stands for a dtype: by its name, or by its default."""
+        if not isinstance(expr, ast.Name | ast.Attribute | ast.Subscript):
+            return False
+        if _speaks_of_dtype(last_name(expr)):
+            return True
+        default = frame.function.default(expr.id) if isinstance(expr, ast.Name) else None
+        home = self.evaluator.module_frame(frame.function.module)
+        return default is not None and not self.of(default, home).isdisjoint(_DTYPES)
 
     def choices(self, option: str) -> frozenset[str]:
         """The `choices` of a command line option, where they are written out."""

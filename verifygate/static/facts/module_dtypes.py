@@ -83,32 +83,41 @@ class ModuleDtypes:
         self._answers: dict[tuple[ast.expr, Frame], Found] = {}
         self._calls_on: dict[Function, dict[str, list[ast.Call]]] = {}
 
-    def of(self, expr: ast.expr, frame: Frame, steps: int = 0) -> Found:
+    def of(self, expr: ast.expr, frame: Frame) -> Found:
         """The dtypes of the parameters of the module that an expression stands for, at the place where it stands."""
-        if steps:
-            self._asked += 1
-            return () if steps > _MAX_STEPS or self._asked > _MAX_ASKED else self._of(expr, frame, steps)
+        return tuple(each for each in self._answer(expr, frame) if each.dtype is not Dtype.UNKNOWN)
+
+    def open_casts(self, expr: ast.expr, frame: Frame) -> Found:
+        """The casts on the way to a module that give it a dtype which nothing here tells, or that may come before."""
+        return tuple(each for each in self._answer(expr, frame) if each.dtype is Dtype.UNKNOWN)
+
+    def _answer(self, expr: ast.expr, frame: Frame) -> Found:
         if (expr, frame) not in self._answers:
             self._asked = 0
-            self._answers[expr, frame] = self._of(expr, frame, steps)
+            self._answers[expr, frame] = self._of(expr, frame, 0)
         return self._answers[expr, frame]
+
+    def _further(self, expr: ast.expr, frame: Frame, steps: int) -> Found:
+        """The same of what an expression is made of, `steps` away from the one that is asked for."""
+        self._asked += 1
+        return () if steps > _MAX_STEPS or self._asked > _MAX_ASKED else self._of(expr, frame, steps)
 
     def _of(self, expr: ast.expr, frame: Frame, steps: int) -> Found:
         match expr:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 holds = self.evaluator.truth(test, frame)
                 arms = [each for each, dead in ((body, holds is False), (orelse, holds is True)) if not dead]
-                found = [self.of(each, frame, steps + 1) for each in arms]
+                found = [self._further(each, frame, steps + 1) for each in arms]
                 every = all(any(each.sure for each in arm) for arm in found)
                 return tuple(replace(each, sure=each.sure and every) for arm in found for each in arm)
             case ast.NamedExpr(value=value):
-                return self.of(value, frame, steps + 1)
+                return self._further(value, frame, steps + 1)
             case ast.Call():
                 return self._of_call(expr, frame, steps)
             case ast.Name() | ast.Attribute():
                 return self._of_name(expr, frame, steps)
             case ast.Subscript():
-                return self.of(expr.value, frame, steps + 1)
+                return self._further(expr.value, frame, steps + 1)
         return ()
 
     def may_be(self, dtype: Dtype, expr: ast.expr, frame: Frame) -> ModuleDtype | None:
@@ -123,10 +132,11 @@ class ModuleDtypes:
             if cast := self.cast(call, frame):
                 return cast
             if call.func.attr in _KEEP or call.func.attr in _PARTS or self._is_move(call, frame):
-                return self.of(call.func.value, frame, steps + 1)
+                return (*self._further(call.func.value, frame, steps + 1), *self._open_cast(call, frame))
         values = self.evaluator.values(call.func, frame)
         if any(isinstance(each, ExternalName) for each in values):
-            return self._given(call, frame) or self._wrapped(call, frame, steps) or self._by_default(call, frame)
+            made_of = self._given(call, frame) or self._wrapped(call, frame, steps) or self._by_default(call, frame)
+            return made_of or self._unsaid((word.value for word in call.keywords if word.arg in _SAY), call, frame)
         if any(isinstance(each, FunctionValue) for each in values):
             return self._returned(call, frame, steps)
         made = next((each.made for each in values if isinstance(each, ClassValue)), self._own_class(call.func, frame))
@@ -169,6 +179,18 @@ class ModuleDtypes:
         """`model.to(device)`, which says no dtype."""
         return isinstance(call.func, ast.Attribute) and call.func.attr == "to" and not self.cast(call, frame)
 
+    def _open_cast(self, call: ast.Call, frame: Frame) -> Found:
+        """`model.to(kind)` of what is a dtype, and nothing here tells which; not `model.to(device)`."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "to" or self.cast(call, frame):
+            return ()
+        given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "dtype")]
+        is_one = any(self.dtype_values.may_be_one(each, frame) for each in call.args[:1])
+        return self._unsaid(given, call, frame) or (_unknown(call, frame) if is_one else ())
+
+    def _unsaid(self, given: Iterable[ast.expr], call: ast.Call, frame: Frame) -> Found:
+        """Where arguments stand for a dtype, and none is written out: `load(path, dtype=kind)`."""
+        return _unknown(call, frame) if any(not isinstance(each, ast.Constant | ast.Call) for each in given) else ()
+
     def _given(self, call: ast.Call, frame: Frame) -> Found:
         """The dtype that a constructor is told: `nn.Linear(4, 4, dtype=torch.half)`, also among what `**` gives."""
         given = [Bound(word.value, frame) for word in call.keywords if word.arg in _SAY]
@@ -193,10 +215,10 @@ class ModuleDtypes:
         """What a wrapper of torch, a container of layers, or `list(...)` has for parts."""
         names = {each.name for each in self.evaluator.values(call.func, frame) if isinstance(each, ExternalName)}
         if names <= WRAPPERS.keys():
-            return self.of(call.args[0], frame, steps + 1) if len(call.args) == 1 else ()
+            return self._further(call.args[0], frame, steps + 1) if len(call.args) == 1 else ()
         if not all(name.startswith(("torch.", "builtins.", "copy.")) for name in names):
             return ()
-        return tuple(each for part in call.args for each in self.of(_unstarred(part), frame, steps + 1))
+        return tuple(each for part in call.args for each in self._further(_unstarred(part), frame, steps + 1))
 
     def _returned(self, call: ast.Call, frame: Frame, steps: int) -> Found:
         found: list[ModuleDtype] = []
@@ -204,7 +226,7 @@ class ModuleDtypes:
             entered = self.evaluator.enter(callee, call, frame)
             returns = callee.function.returns if entered is not None else ()
             for each in returns:
-                found += self.of(each, entered, steps + 1)  # type: ignore[arg-type]
+                found += self._further(each, entered, steps + 1)  # type: ignore[arg-type]
         return tuple(found)
 
     def _of_parts(self, made: Class, call: Bound | None, steps: int) -> Found:
@@ -214,20 +236,37 @@ class ModuleDtypes:
         found: list[Found] = []
         others = False
         for name, part in kept_parts(made, call, self.evaluator):
-            if of_part := self.of(part.expr, part.frame, steps + 1):
+            if of_part := self._further(part.expr, part.frame, steps + 1):
                 found.append(of_part)
             else:
                 others = others or may_have_weights(name, part, self.evaluator)
         dtypes = {each.dtype for of_part in found for each in of_part}
         only = len(dtypes) == 1 and not others
-        return tuple(replace(each, sure=each.sure and only) for of_part in found for each in of_part)
+        whole = self._of_whole(made)
+        if any(each.sure for each in whole):
+            return whole
+        return (*(replace(each, sure=each.sure and only) for of_part in found for each in of_part), *whole)
+
+    def _of_whole(self, made: Class) -> Found:
+        """By a cast of the object in its own constructor; unknown where a condition or a setting decides about it."""
+        methods = (each.methods.get("__init__") for each in self.evaluator.linearised(made))
+        constructor = next(filter(None, methods), None)
+        if constructor is None or not constructor.parameters:
+            return ()
+        frame = self.evaluator.root_frame(constructor)
+        for call in reversed(self._method_calls(constructor).get(constructor.parameters[0].arg, [])):
+            if cast := self.cast(call, frame):
+                later = [each for each in constructor.of_kind(ast.Assign) if each.lineno > call.lineno]
+                alone = not later and not self.enclosing.conditions(call, constructor)
+                return cast if alone and all(each.sure for each in cast) else _unknown(call, frame)
+        return ()
 
     def _of_itself(self, frame: Frame, steps: int) -> Found:
         """Of the object that a method runs on: as it is given to a framework, or as its constructor makes it."""
         function = frame.function
         if frame.receiver is not None:
-            return self.of(frame.receiver.expr, frame.receiver.frame, steps + 1)
-        given = [self.of(each.expr, each.frame, steps + 1) for each in self.run_by_frameworks(function)]
+            return self._further(frame.receiver.expr, frame.receiver.frame, steps + 1)
+        given = [self._further(each.expr, each.frame, steps + 1) for each in self.run_by_frameworks(function)]
         if given:
             every = all(any(each.sure for each in found) for found in given)
             return tuple(replace(each, sure=each.sure and every) for found in given for each in found)
@@ -238,8 +277,8 @@ class ModuleDtypes:
 
     def _of_name(self, expr: ast.Name | ast.Attribute, frame: Frame, steps: int) -> Found:
         """The last cast in place before the use, where there is one that always runs; else that and the definitions."""
-        if isinstance(expr, ast.Attribute) and self._is_cast_elsewhere(expr, frame):
-            return ()
+        if isinstance(expr, ast.Attribute) and (elsewhere := self._cast_elsewhere(expr, frame)) is not None:
+            return _unknown(elsewhere.node, self.evaluator.root_frame(elsewhere.function))
         casts = list(self._casts_in_place(expr, frame))
         found: list[ModuleDtype] = []
         for cast, always in reversed(casts):
@@ -257,7 +296,7 @@ class ModuleDtypes:
 
     def _of_holder(self, expr: ast.Attribute, frame: Frame, steps: int) -> Found:
         """Of a part of a module, `model.encoder`: that of the whole."""
-        return self.of(expr.value, frame, steps + 1)
+        return self._further(expr.value, frame, steps + 1)
 
     def _of_binding(self, binding: Binding, home: Frame, steps: int) -> Found:
         if binding.kind == "parameter":
@@ -265,20 +304,20 @@ class ModuleDtypes:
             if self._is_the_object(name, home.function):
                 return self._of_itself(home, steps)
             return tuple(
-                each for bound in self._passed(name, home) for each in self.of(bound.expr, bound.frame, steps + 1)
+                each for bound in self._passed(name, home) for each in self._further(bound.expr, bound.frame, steps + 1)
             )
         if binding.kind in ("opaque", "part") and isinstance(
             binding.node, ast.For
         ):  # `for name, layer in model.named_children()`
-            return self.of(binding.node.iter, home, steps + 1)
+            return self._further(binding.node.iter, home, steps + 1)
         if binding.expr is None or binding.kind not in ("value", "item", "iteration", "entry", "index"):
             return ()
         if binding.kind == "item" and isinstance(binding.expr, ast.Tuple | ast.List):
             parts = binding.expr.elts
-            return self.of(parts[binding.position], home, steps + 1) if binding.position < len(parts) else ()
+            return self._further(parts[binding.position], home, steps + 1) if binding.position < len(parts) else ()
         if binding.kind == "item" and isinstance(binding.expr, ast.Call):
             return self._of_part(binding.expr, binding.position, home, steps)
-        return self.of(binding.expr, home, steps + 1)
+        return self._further(binding.expr, home, steps + 1)
 
     def _is_the_object(self, name: str, function: Function) -> bool:
         first = function.parameters[0].arg if function.parameters else ""
@@ -292,12 +331,12 @@ class ModuleDtypes:
             entered = self.evaluator.enter(callee, call, home)
             for each in callee.function.returns if entered is not None else ():
                 if isinstance(each, ast.Tuple) and position < len(each.elts):
-                    found += self.of(each.elts[position], entered, steps + 1)  # type: ignore[arg-type]
+                    found += self._further(each.elts[position], entered, steps + 1)  # type: ignore[arg-type]
         is_wrapped = isinstance(call.func, ast.Attribute) and call.func.attr in _WRAP
         if not callees and is_wrapped and position < len(call.args):
-            return self.of(call.args[position], home, steps + 1)
+            return self._further(call.args[position], home, steps + 1)
         if isinstance(call.func, ast.Attribute) and call.func.attr in _PARTS:
-            return self.of(call.func.value, home, steps + 1)
+            return self._further(call.func.value, home, steps + 1)
         return tuple(found)
 
     def _passed(self, name: str, home: Frame) -> list[Bound]:
@@ -322,6 +361,8 @@ class ModuleDtypes:
             if cast := self.cast(call, frame):
                 alone = [each for each in self.enclosing.conditions(call, function) if each not in around]
                 yield cast, not alone
+            elif unknown := self._open_cast(call, frame):
+                yield unknown, False
 
     def _method_calls(self, function: Function) -> dict[str, list[ast.Call]]:
         """What a chain of methods begins with -> the calls of such methods in a function, in order."""
@@ -344,17 +385,23 @@ class ModuleDtypes:
             for each in self.enclosing.around(cast, function)
         )
 
-    def _is_cast_elsewhere(self, expr: ast.Attribute, frame: Frame) -> bool:
-        """Whether another method casts an attribute in place: nothing tells which of them comes first."""
+    def _cast_elsewhere(self, expr: ast.Attribute, frame: Frame) -> Location | None:
+        """Where another method casts an attribute in place: nothing tells which of them comes first."""
         owner, text = frame.function.owner, ast.unparse(expr)
         methods = owner.methods.values() if owner is not None and text.startswith("self.") else ()
-        return any(
-            _root(call) == text and bool(self.cast(call, self.evaluator.root_frame(method)))
+        casts = (
+            Location(method, call)
             for method in methods
             if method is not frame.function
             for call in method.calls
             if isinstance(call.func, ast.Attribute) and call.func.attr in (*_CASTS, "to")
+            if _root(call) == text and self.cast(call, self.evaluator.root_frame(method))
         )
+        return next(casts, None)
+
+
+def _unknown(call: ast.AST, frame: Frame) -> Found:
+    return (ModuleDtype(Dtype.UNKNOWN, Location(frame.function, call), sure=False),)
 
 
 def _of_either(groups: list[Found]) -> Iterator[ModuleDtype]:

@@ -9,7 +9,7 @@ from verifygate.base.records import record, replace
 from verifygate.framework_names import TRANSFORMERS
 from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis, memoised
-from verifygate.static.facts.dtype_lattice import Dtype
+from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.facts.framework_precisions import Handle, Precision
 from verifygate.static.facts.module_dtypes import ModuleDtype
 from verifygate.static.idioms.framework_optimizers import FrameworkOptimizer, framework_optimizers
@@ -23,6 +23,10 @@ from verifygate.static.values.domain import Bound, ClassValue, ExternalName, Ext
 _OPTIMIZERS = "torch.optim."
 _UNSCALES_ITSELF = "_step_supports_amp_scaling"
 """An optimizer with this attribute takes the scale itself: the scaler hands it over and unscales nothing."""
+WEIGHTS = "AMP701"
+"""The rule about half weights that are stepped, under which what is open of the dtype of weights is told."""
+ABOUT_WEIGHTS = ("AMP4", "AMP7")
+"""The rules that tell of a cast what comes of weights that it makes half."""
 _PREPARES = frozenset({"prepare", "prepare_optimizer", "setup", "setup_optimizers"})
 _ADAPTED = "peft.get_peft_model"
 _QUANTIZED = frozenset({"quantization_config", "load_in_4bit", "load_in_8bit"})
@@ -117,6 +121,8 @@ def half_models(
         return
     for model in models_in(given[0], frame, analysis.evaluator):
         way = way_at(call, dtype, model, frame, analysis)
+        if way is None:
+            tell_what_is_open(model, frame, analysis)
         if way is None or _is_lifted(way.cast.function, analysis):
             continue
         if takes_some(given[0], frame):
@@ -135,6 +141,24 @@ def way_at(node: ast.AST, dtype: Dtype, model: ast.expr, frame: Frame, analysis:
     if whole and len(whole) < len(ways):
         ways = whole  # quantized weights are not trained; those of the other path are
     return min(ways, key=lambda each: not each.sure, default=None)
+
+
+def tell_what_is_open(model: ast.expr, frame: Frame, analysis: Analysis) -> None:
+    """Note the casts by which a model may be half all the same, for all rules that ask for the dtype of weights."""
+    for each in analysis.module_dtypes.open_casts(model, frame) if not frame.function.module.file.is_test else ():
+        reason = f"whether the weights of `{ast.unparse(model)}` are half by this cast cannot be told"
+        analysis.gave_up(each.cast, reason, WEIGHTS)
+
+
+def halved_in_place(analysis: Analysis) -> Iterator[Location]:
+    """What writes half data into parameters one by one: `layer.weight.data = layer.weight.data.half()`."""
+    for function in analysis.functions:
+        frame = analysis.evaluator.root_frame(function)
+        for put in function.of_kind(ast.Assign):
+            match put:
+                case ast.Assign(targets=[ast.Attribute(attr="data")], value=ast.Call() as call):
+                    if any(each.dtype in HALVES for each in analysis.module_dtypes.cast(call, frame)):
+                        yield Location(function, put)
 
 
 def is_quantized(made: ast.AST) -> bool:

@@ -23,9 +23,11 @@ class AverageUpdate:
 
     place: Location
     model: ast.expr
-    """The model that holds the average."""
+    """The model that holds the average, or whose weights it is made of."""
     share: ast.expr | None
     """What is kept of the average, or what is taken of the new weight; None where neither is told."""
+    is_held: bool = True
+    """Whether the model holds the average; otherwise a container of tensors does, as `self.kept[name]`."""
 
 
 def average_updates(function: Function, analysis: Analysis) -> Iterator[AverageUpdate]:
@@ -36,9 +38,10 @@ def average_updates(function: Function, analysis: Analysis) -> Iterator[AverageU
         held, share = _parts(call)
         if held is None:
             continue
-        model = _model_of(held, call, function, analysis)
+        is_held = isinstance(held, ast.Name)
+        model = _model_of(held if is_held else _key(held), call, function, analysis)
         if model is not None:
-            yield AverageUpdate(Location(function, call), model, share)
+            yield AverageUpdate(Location(function, call), model, share, is_held)
 
 
 def _parts(call: ast.Call) -> tuple[ast.expr | None, ast.expr | None]:
@@ -73,6 +76,11 @@ def _viewed(expr: ast.expr) -> ast.expr:
                 expr = inner
             case _:
                 return expr
+
+
+def _key(held: ast.expr) -> ast.expr:
+    """The key under which a container holds an average: that of the weight which is given beside it."""
+    return held.slice if isinstance(held, ast.Subscript) else held
 
 
 def _model_of(held: ast.expr, call: ast.Call, function: Function, analysis: Analysis) -> ast.expr | None:

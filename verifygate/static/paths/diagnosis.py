@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Set
 
 from verifygate.base.records import field, record
-from verifygate.protocol import Event, Violation
+from verifygate.protocol import Event, Gradients, Violation
 from verifygate.static.lowering.event_graph import (
     Assign,
     Backward,
@@ -28,6 +29,7 @@ from verifygate.static.symbols.location import Location
 from verifygate.static.values.access_paths import AccessPath
 
 _BOTH = "both branches are to train alike"
+_SHARED = "which of these gradients are unscaled: several optimizers have parts of these parameters"
 _ENDS = "the loop ends within a window"
 
 
@@ -61,8 +63,8 @@ class Diagnosis:
     """In the order in which the violations are met."""
     open: Set[Violation] = frozenset()
     """What a coarser exploration could not decide: it met them on paths that no run takes, or cannot meet them."""
-    by_name: Mapping[Location, Violation] = field(default_factory=dict)
-    """Calls by whose names alone a violation is none: `release_gradients()` zeroes them, perhaps."""
+    unsaid: Mapping[Location, tuple[Violation, str]] = field(default_factory=dict)
+    """Where what nobody knows decides that there is none, and what that is: `release_gradients()` zeroes, perhaps."""
 
 
 def diagnose(graph: Graph) -> Diagnosis:
@@ -71,16 +73,30 @@ def diagnose(graph: Graph) -> Diagnosis:
         return Diagnosis([])  # neither scaling nor autocast: nothing can be violated
     found: dict[tuple[Violation, Location], ViolationReport] = {}
     left: set[Violation] = set()
-    by_name: dict[Location, Violation] = {}
+    unsaid: dict[Location, tuple[Violation, str]] = {}
     for exploration in explore(graph):
         if exploration.coarseness >= Coarseness.APART:
             left.add(Violation.MISPLACED_UPDATE)  # it is about all optimizers together
-        for each in _reports(exploration, left, by_name):  # of several optimizers one may be surely violated
+        unsaid |= dict.fromkeys(_shared_clips(exploration), (Violation.CLIP_BEFORE_UNSCALE, _SHARED))
+        for each in _reports(exploration, left, unsaid):  # of several optimizers one may be surely violated
             key = (each.violation, each.place)
             if key not in found or (each.certain and not found[key].certain):
                 found[key] = each
     told = {each.violation for each in found.values()}
-    return Diagnosis(list(found.values()), left - told, by_name)
+    unsaid = {at: each for at, each in unsaid.items() if (each[0], at) not in found}
+    return Diagnosis(list(found.values()), left - told, unsaid)
+
+
+def _shared_clips(exploration: Exploration) -> Iterator[Location]:
+    """The clips of gradients of which another optimizer that has some of the parameters left nothing known."""
+    facts = exploration.facts
+    for number, states in exploration.arrivals.items() if any(facts.relations.shared.values()) else ():
+        node = facts.graph.nodes[number]
+        if isinstance(node.payload, Signal) and node.payload.event is Event.CLIP:
+            clipped, _ = facts.targets(number, node.payload)
+            here = (each for state in states for name, each in state.optimizers if name in clipped)
+            if any(each.weak and each.state.gradients is Gradients.UNKNOWN for each in here):
+                yield node.place
 
 
 def _uses_amp(node: Node) -> bool:
@@ -88,7 +104,7 @@ def _uses_amp(node: Node) -> bool:
 
 
 def _reports(
-    exploration: Exploration, left: set[Violation], by_name: dict[Location, Violation]
+    exploration: Exploration, left: set[Violation], unsaid: dict[Location, tuple[Violation, str]]
 ) -> list[ViolationReport]:
     """The violations that an exploration shows; those that it met and cannot show are added to what is left."""
     graph, predecessors = exploration.facts.graph, exploration.predecessors
@@ -103,7 +119,7 @@ def _reports(
         path = ErrorPath(graph, numbers, blamed, predecessors.volatile)
         shown, at_fault = triage(path, violation)
         if shown is None and (call := zeroed_by_name(path, violation)) is not None:
-            by_name[call] = violation
+            unsaid[call] = violation, f"only its name says that `{ast.unparse(call.node)}` zeroes the gradients"
         if shown is None or (shown, at_fault) in found:
             continue
         assumes = may_must.assumed(candidates, path)  # last: whether other paths are innocent takes long to find out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections import deque
 from collections.abc import Iterator, Sequence
 
@@ -127,8 +126,8 @@ class EntryPoints:
             return diagnose(graph)
         each = [diagnose(Lowering(graph.root, self._roles, reach).lower(made)) for made in subclasses]
         reports = [report for one in each for report in one.reports]
-        by_name = {call: violation for one in each for call, violation in one.by_name.items()}
-        return Diagnosis(reports, frozenset().union(*(one.open for one in each)), by_name)
+        unsaid = {place: said for one in each for place, said in one.unsaid.items()}
+        return Diagnosis(reports, frozenset().union(*(one.open for one in each)), unsaid)
 
     def _subclasses(self, graph: Graph) -> list[Class]:
         """The subclasses of a method's own class whose methods it runs, in order."""
@@ -185,8 +184,7 @@ class EntryPoints:
         for violation in sorted(diagnosis.open):
             how = "has too many paths: which of them a run takes cannot be told"
             self._not_explored(root, how, whole=not root.module.file.is_test, rule=violation)
-        for call, violation in diagnosis.by_name.items():
-            reason = f"only its name says that `{ast.unparse(call.node)}` zeroes the gradients"
+        for call, (violation, reason) in diagnosis.unsaid.items():
             self.not_followed.append(NotFollowed(path=call.path, line=call.line, reason=reason, rule=violation))
 
     def _broke(self, root: Function, error: Exception) -> None:

@@ -69,12 +69,8 @@ class Parameters:
         if default is not None:
             return self._evaluator.values(default, self._evaluator.module_frame(function.module))
         annotation = next((arg.annotation for arg in function.parameters if arg.arg == name), None)
-        if annotation is not None and self._names_no_class(annotation, frame):
-            annotation = None
-        if frame.caller is None and annotation is None:
-            return [*self._passed(name, frame), UNKNOWN]
         promised = self._annotated(annotation, frame)
-        if frame.caller is None and all(isinstance(each, ExternalResult) and each.name in _ANY for each in promised):
+        if frame.caller is None and (UNKNOWN in promised or all(map(_may_be_any, promised))):
             return [*self._passed(name, frame), *promised]
         return promised
 
@@ -100,20 +96,11 @@ class Parameters:
             if bound := entered.arguments.get(name):
                 yield bound
 
-    def _names_no_class(self, annotation: ast.expr, frame: Frame) -> bool:
-        """Whether an annotation leaves open what is given: `Any`, `object`, a callable, a Protocol of the project's."""
-        if isinstance(annotation, ast.Subscript):
-            annotation = annotation.value
-        if not isinstance(annotation, ast.Name | ast.Attribute):
-            return False
-        return all(
-            (isinstance(value, ExternalName) and value.name in _NO_CLASSES)
-            or (isinstance(value, ClassValue) and bool(self._evaluator.outside_bases(value.made) & _PROTOCOLS))
-            for value in self._evaluator.values(annotation, frame)
-        )
-
     def _annotated(self, annotation: ast.expr | None, frame: Frame) -> Sequence[Value]:
-        """What an annotation promises; `X | None` and `Optional[X]` promise X or None."""
+        """What an annotation promises; `X | None` and `Optional[X]` promise X or None.
+
+        Unknown is what names no class: `Any`, `object`, a callable, a Protocol of the project's, a text, a container.
+        """
         match annotation:
             case None:
                 return (UNKNOWN,)
@@ -122,14 +109,20 @@ class Parameters:
             case ast.Subscript() if simple_name(annotation.value).endswith("Optional"):
                 return [*self._annotated(annotation.slice, frame), Literal(None)]
             case ast.Name() | ast.Attribute():
-                return [_promised(value) for value in self._evaluator.values(annotation, frame)]
+                return [self._promised(value) for value in self._evaluator.values(annotation, frame)]
             case ast.Constant(value=None):
                 return [Literal(None)]
         return (UNKNOWN,)
 
+    def _promised(self, annotation: Value) -> Value:
+        """What an annotation of this value promises."""
+        match annotation:
+            case ExternalName(name=name) if name not in _NO_CLASSES:
+                return ExternalResult(name, ())
+            case ClassValue(made=made) if not self._evaluator.outside_bases(made) & _PROTOCOLS:
+                return Object(made)
+        return UNKNOWN
 
-def _promised(annotation: Value) -> Value:
-    """What an annotation of this value promises."""
-    if isinstance(annotation, ExternalName):
-        return ExternalResult(annotation.name, ())
-    return Object(annotation.made) if isinstance(annotation, ClassValue) else UNKNOWN
+
+def _may_be_any(promised: Value) -> bool:
+    return isinstance(promised, ExternalResult) and promised.name in _ANY

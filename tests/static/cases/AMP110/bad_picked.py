@@ -14,3 +14,22 @@ def train(policy, optimizer, scaler, batches):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def in_two_statements(policy, optimizer, scaler, batches):
+    for states, actions, advantages in batches:
+        with torch.autocast("cuda"):
+            logits = policy.forward(states)
+        table = F.log_softmax(logits, dim=-1)  # expect: AMP110 likely
+        chosen = table.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
+        scaler.scale((advantages * chosen).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+
+
+def for_its_caller(policy, states, actions):
+    with torch.autocast("cuda"):
+        logits = policy.forward(states)
+    table = F.log_softmax(logits, dim=-1)  # expect: AMP110 likely
+    return table.gather(-1, actions.unsqueeze(-1)).squeeze(-1)

@@ -45,3 +45,19 @@ def only_tested(model, optimizer, scaler, batches):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad()
+
+
+def only_tested_in_two_steps(model, optimizer, scaler, batches):
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(batch).mean()
+        scaler.scale(loss).backward()
+        norms = torch.stack([p.grad.norm() for p in model.parameters()])
+        norm = norms.norm()
+        if not torch.isfinite(norm):
+            scaler.update(scaler.get_scale() / 2)
+            optimizer.zero_grad()
+            continue
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

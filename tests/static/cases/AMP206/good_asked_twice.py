@@ -18,6 +18,7 @@ class Trainer:
 
     def scales(self, precision, scaler):
         """Whether gradients are scaled."""
+        print("asked for", precision)
         precision = Precision(precision)
         half = precision == Precision.HALF
         if half and not scaler.is_enabled():

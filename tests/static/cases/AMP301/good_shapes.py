@@ -120,4 +120,5 @@ def gradients_of(model, part, batches, dtype):
 
 
 def backward(loss, scaler):
+    print("backward by", scaler)
     scaler.scale(loss).backward()

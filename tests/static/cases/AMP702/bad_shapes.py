@@ -77,3 +77,11 @@ def many_micro_batches(batches, every):
         if (number + 1) % every == 0:
             opt.step()
             opt.zero_grad()
+
+
+def in_two_statements(batches, device):
+    zero = torch.zeros(1, device=device)
+    total = zero.half()
+    for batch in batches:
+        total += batch.sum()  # expect: AMP702
+    return total

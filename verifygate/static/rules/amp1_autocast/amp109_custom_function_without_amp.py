@@ -88,7 +88,8 @@ plain `custom_fwd` for functions of torch's own operations; which of them is the
 ## What it cannot see
 Whether the function is reached inside a region, where not all of its calls can be followed, and which dtypes an
 extension implements: findings are likely, never certain. Functions that only reshape, gather or communicate are left
-alone, and those that a test runs in float16.
+alone, and those that a test runs in float16. One that casts in its forward, and nowhere in its backward, is listed as
+not followed.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions
@@ -150,7 +151,10 @@ def check(analysis: Analysis) -> Iterable[Match]:
             if forward is None or backward is None or not made.node.bases:
                 continue
             reason = _reason(forward, backward, analysis)
-            if not reason or _casts(made, backward) or _is_tested_in_half(made, analysis):
+            if not reason or _is_tested_in_half(made, analysis):
+                continue
+            if _casts(made, backward):
+                _tell_if_the_backward_casts_nothing(made, backward, analysis)
                 continue
             sites = _sites(made, analysis)
             if not analysis.written_regions.some_active and not any(_is_run_in_half(each, analysis) for each in sites):
@@ -163,6 +167,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 at = Location(forward, made.node.bases[0] if again is None else made.node)
                 steps = ((Location(backward, again), "runs once more, with autocast off"),) if again is not None else ()
                 yield Match(at, message, certain=False, steps=steps)
+
+
+def _tell_if_the_backward_casts_nothing(made: Class, backward: Function, analysis: Analysis) -> None:
+    """Note a function that casts in its forward alone: its backward meets what was cast there, or what was not."""
+    if "custom_fwd" not in ast.unparse(made.node) and not re.search(CASTS, ast.unparse(backward.node)):
+        reason = f"whether the casts of `{made.symbol}` in its forward are all that its backward needs"
+        analysis.gave_up(Location(backward, made.node), reason, RULE.code)
 
 
 def _casts(made: Class, backward: Function) -> bool:

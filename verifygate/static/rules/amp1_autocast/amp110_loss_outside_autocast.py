@@ -321,7 +321,23 @@ def _is_written_out(call: ast.Call, function: Function, analysis: Analysis) -> b
     """
     if not re.match(_LOGARITHMS, analysis.roles.known_name(call.func, analysis.evaluator.root_frame(function))):
         return False
-    for each in analysis.enclosing.around(call, function):
+    return any(_is_picked(each, function, analysis) for each in (call, *_named(call, function)))
+
+
+def _named(call: ast.Call, function: Function) -> list[ast.Name]:
+    """The uses of the name that a call's result is given, if it is the only thing that goes by it."""
+    names = {
+        target.id
+        for target, binding in bound_targets(function.own_nodes)
+        if binding.expr is call and binding.kind == "value" and isinstance(target, ast.Name)
+        if len(function.scope.names.get(target.id, ())) == 1
+    }
+    reads = (each for each in function.own_nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+    return [each for each in reads if each.id in names]
+
+
+def _is_picked(expr: ast.expr, function: Function, analysis: Analysis) -> bool:
+    for each in analysis.enclosing.around(expr, function):
         match each.node:
             case ast.UnaryOp(op=ast.USub()):
                 return True

@@ -102,6 +102,7 @@ _READERS = frozenset({"item", "tolist"})
 _SAME_NUMBER = frozenset({"detach", "cpu", "clone", "mean", "sum", "numpy", "float", "double"})
 _ASK_ANYTHING = frozenset({"isfinite", "isnan", "isinf", "isinstance", "type", "id", "is_tensor", "backward", "grad"})
 """Functions for which it does not matter by what a loss is multiplied."""
+_TESTS = frozenset({"isfinite", "isnan", "isinf"})
 
 
 _TAKERS = (ast.Call, ast.AugAssign, ast.FormattedValue, ast.Dict, ast.List)
@@ -129,19 +130,27 @@ def check(analysis: Analysis) -> Iterator[Match]:
     yield from framework_scalers.matches(Event.READ, "reads gradients", analysis)
 
 
-def _is_only_tested(place: Location, analysis: Analysis) -> bool:
-    """Whether what is read gets a name that is asked for inf and NaN alone: the scale does not change the answer."""
-    outer = analysis.enclosing.parent(place.node, place.function)
-    match outer:
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            names = [each for each in place.function.own_nodes if isinstance(each, ast.Name) and each.id == name]
-        case _:
-            return False
-    read = [each for each in names if isinstance(each.ctx, ast.Load)]
-    asked = [analysis.enclosing.parent(each, place.function) for each in read]
-    return bool(asked) and all(
-        isinstance(each, ast.Call) and last_name(each.func) in ("isfinite", "isnan", "isinf") for each in asked
-    )
+def _is_only_tested(place: Location, analysis: Analysis, met: frozenset[str] = frozenset()) -> bool:
+    """Whether what is read is asked for inf and NaN alone, through torch's functions, methods and names.
+
+    The scale does not change the answer.
+    """
+    node, function = place.node, place.function
+    while (outer := analysis.enclosing.parent(node, function)) is not None:
+        match outer:
+            case ast.Call(func=func) if last_name(func) in _TESTS:
+                return True
+            case ast.Call(func=func) if node is not func:
+                if not analysis.roles.known_name(func, analysis.evaluator.root_frame(function)).startswith("torch."):
+                    return False
+            case ast.Assign(targets=[ast.Name(id=name)]) if name not in met:
+                names = [each for each in function.own_nodes if isinstance(each, ast.Name) and each.id == name]
+                read = [Location(function, each) for each in names if isinstance(each.ctx, ast.Load)]
+                return bool(read) and all(_is_only_tested(each, analysis, met | {name}) for each in read)
+            case ast.Compare() | ast.FormattedValue() | ast.stmt():
+                return False
+        node = outer
+    return False
 
 
 def _is_of_an_optimizer(function: Function, analysis: Analysis) -> bool:

@@ -6,7 +6,8 @@ Reports
 - a condition on `isfinite`, `isnan`, the norm of the gradients and the like from which a way leads past the step, and
   without an `update()`, into the next window of an optimizer that was unscaled;
 - a `zero_grad` behind such a condition and before the step: the scaler finds no inf, and never backs off;
-- an exception behind one, where the scaler is still to meet its first overflows: they end the run (likely at most).
+- an exception behind one, where the scaler is still to meet its first overflows: they end the run (likely at most);
+- a clip beside a scaler's step that raises by itself where the norm is not finite (`error_if_nonfinite=True`; likely).
 
 ## Impact
 After the first overflow the run stops at the next `unscale_`, or steps with gradients that are 65,536 times too
@@ -73,10 +74,13 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.model import Severity, Witness
+from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.finite_checks import raises
 from verifygate.static.rule import Match, Rule, statement_text
+from verifygate.static.symbols.location import Location
+from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 
 RULE = Rule(
@@ -98,6 +102,20 @@ def check(analysis: Analysis) -> Iterator[Match]:
         yield Match(
             report.place, _message(report, text), certain=report.certain, steps=report.path, assumes=report.assumes
         )
+    for function, calls in analysis.scaler_calls_in.items():
+        if any(each.method == "step" and each.scaler.kind is not ScalerKind.IDLE for each in calls):
+            yield from _raising_clips(function, analysis)
+
+
+def _raising_clips(function: Function, analysis: Analysis) -> Iterator[Match]:
+    """Clips that raise where the norm is not finite, in a function where a scaler steps."""
+    frame = analysis.evaluator.root_frame(function)
+    for call in function.calls:
+        given = next((word.value for word in call.keywords if word.arg == "error_if_nonfinite"), None)
+        if given is not None and analysis.evaluator.truth(given, frame) is True:
+            place = Location(function, call)
+            message = "an overflow ends the run at this clip: the scaler is there to skip the step, and to back off"
+            yield Match(place, message, certain=False, remedy="leave out `error_if_nonfinite`: `scaler.step` skips")
 
 
 def _message(report: ViolationReport, text: str) -> str:

@@ -7,8 +7,8 @@ clip on a condition of its own in one branch counts; one that both branches lead
 behind them, in a function that both call.
 
 ## Impact
-Runs with and without the scaler are different trainings: the longest update was 3.34 learning rates where the clipped
-one is 1.
+Runs with and without the scaler are different trainings: in the example below the longest update was 3.34 learning
+rates where the clipped one is 1.
 
 ## Why is this bad
 It breaks nothing of the scaler's protocol. But the two precisions then train differently, with clipped gradients and

@@ -214,6 +214,8 @@ def _only_multiply(names: set[str], function: Function, analysis: Analysis, dept
     frame = analysis.evaluator.root_frame(function)
     for call in function.calls if uses and depth else ():
         given = uses & {*call.args, *(word.value for word in call.keywords)}
+        if given and analysis.roles.known_name(call.func, frame) == "builtins.print":
+            uses -= given
         for callee in analysis.evaluator.callees(call, frame) if given else ():
             entered = analysis.evaluator.enter(callee, call, frame)
             taken = {name: bound.expr for name, bound in entered.arguments.items()} if entered else {}

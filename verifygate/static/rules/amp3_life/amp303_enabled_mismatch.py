@@ -86,6 +86,7 @@ from verifygate.static.idioms.amp_switches import (
 )
 from verifygate.static.idioms.float32_islands import is_scaled_alone
 from verifygate.static.idioms.third_words import word_without_scaler
+from verifygate.static.idioms.words_for_dtypes import never_holds
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.enclosing import deferring
 from verifygate.static.symbols.location import Location
@@ -124,6 +125,9 @@ def check(analysis: Analysis) -> Iterable[Match]:
                         yield match
                     told.add(match.place.node)
                     break
+        for test in never_holds(scaler.call, scaler.function, analysis):
+            message = f"there is never a scaler: `{ast.unparse(test)}` compares a word with a dtype"
+            yield Match(scaler.place, message, certain=False)
     yield from _never_on(analysis)
 
 

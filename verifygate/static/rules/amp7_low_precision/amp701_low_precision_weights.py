@@ -64,9 +64,11 @@ rounds stochastically (torchao's `AdamW8bit(bf16_stochastic_round=True)`), one t
 engine that keeps master weights (DeepSpeed) does it.
 
 ## What it cannot see
-Optimizers of other packages: some round stochastically, some keep master weights. Parameters that are chosen one by
-one, and models of which a part is frozen: what is trained may be float32, and the place is listed as not followed.
-Dtypes from configurations. Where the model is handed to a framework that may keep master weights, the finding is not
+Optimizers of other packages: some round stochastically, some keep master weights. Listed as not followed are parameters
+that are chosen one by one, or halved one by one by their `data`; models of which a part is frozen, as what is trained
+may be float32; casts whose dtype comes from a setting, or of which nothing tells whether they come first; and half
+weights that another optimizer steps than an Adam, or in float16 without a scaler: no table says what their steps lose.
+Where the model is handed to a framework that may keep master weights, the finding is not
 certain. Weights in float16 are reported by AMP401 where a scaler steps them, and by AMP402 for the epsilon; those that
 FSDP shards by a policy, by AMP802.
 
@@ -82,7 +84,7 @@ from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.framework_precisions import Instance
-from verifygate.static.idioms.half_weights import HalfOptimizer, half_in_a_trainer, half_optimizers
+from verifygate.static.idioms.half_weights import HalfOptimizer, half_in_a_trainer, half_optimizers, halved_in_place
 from verifygate.static.idioms.master_weights import has_master_weights, is_frozen_by, may_have_master_weights
 from verifygate.static.idioms.sharding_policies import is_sharded_by_a_policy
 from verifygate.static.rule import Match, Rule
@@ -160,6 +162,30 @@ def check(analysis: Analysis) -> Iterator[Match]:
             cause=half.way.cast,
         )
     yield from _in_trainers(analysis)
+    _tell_what_is_not_judged(analysis)
+
+
+def _tell_what_is_not_judged(analysis: Analysis) -> None:
+    """Half weights that an optimizer steps of which no table here says how long its steps are, or in float16."""
+    stepped = {each.call for each in half_optimizers(analysis) if _is_scaled(each, analysis)}
+    for dtype in (Dtype.BFLOAT16, Dtype.FLOAT16):
+        for half in half_optimizers(analysis, dtype, _PACKAGES):
+            is_told = dtype is Dtype.BFLOAT16 and half.name in _DEFAULT_RATES
+            if is_told or half.call in stepped or half.function.module.file.is_test:
+                continue
+            if not has_master_weights(half, analysis):
+                reason = f"how much of what `{half.name}` steps is lost in {dtype} weights is not judged"
+                analysis.gave_up(half.place, reason, RULE.code)
+    for place in halved_in_place(analysis):
+        files = analysis.program.sources.each(analysis.import_graph.together(place.path))
+        if not place.function.module.file.is_test and any(b"optim." in file.data for file in files):
+            analysis.gave_up(place, "whether the weights that this makes half are trained cannot be told", RULE.code)
+
+
+def _is_scaled(half: HalfOptimizer, analysis: Analysis) -> bool:
+    """Whether a scaler of the program steps: it refuses float16 weights, which AMP401 tells."""
+    together = analysis.import_graph.together(half.place.path)
+    return any(each.method == "step" and each.place.path in together for each in analysis.scaler_calls)
 
 
 def _in_trainers(analysis: Analysis) -> Iterator[Match]:

@@ -55,8 +55,8 @@ No fix: where the number goes, something may ask for its dtype.
 
 ## What it cannot see
 Dtypes that come from inputs or configurations, and sums of more than one number: those of a few terms are common in a
-model's forward. How many micro-batches there are, and how much of the new weights an average takes, where the source
-does not say it.
+model's forward. How many micro-batches there are. Listed as not followed is an average of half weights of which the
+source does not tell how much it takes of the new ones, or that a container of tensors holds.
 
 ## References
 - https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.dtype
@@ -70,7 +70,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.facts.module_dtypes import ModuleDtype
-from verifygate.static.idioms.half_weights import way_at
+from verifygate.static.idioms.half_weights import tell_what_is_open, way_at
 from verifygate.static.idioms.running_averages import UPDATES, average_updates, numbers_of
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.enclosing import Loop
@@ -167,7 +167,7 @@ def _made(target: ast.expr, frame: Frame, analysis: Analysis) -> list[tuple[Loca
         dtype = _dtype_of_new(expr, home, analysis)
         if dtype is None:
             return []
-        found.append((Location(home.function, expr), dtype, _is_one_number(expr)))
+        found.append((Location(home.function, expr), dtype, _is_one_number(expr, home)))
     return found
 
 
@@ -192,7 +192,7 @@ def _dtype_of_new(expr: ast.expr, frame: Frame, analysis: Analysis) -> Dtype | N
     if not isinstance(expr, ast.Call):
         return None
     if isinstance(expr.func, ast.Attribute) and expr.func.attr in (*_CASTS, "to"):
-        if not _is_new(expr.func.value, frame, analysis):
+        if not _is_new(_named(expr.func.value, frame), frame, analysis):
             return None
         given = [*expr.args, *(word.value for word in expr.keywords if word.arg == "dtype")]
         if expr.func.attr in _CASTS:
@@ -208,14 +208,24 @@ def _dtype_of_new(expr: ast.expr, frame: Frame, analysis: Analysis) -> Dtype | N
     return None
 
 
+def _named(expr: ast.expr, frame: Frame) -> ast.expr:
+    """What a name that is bound once in the function stands for."""
+    found = frame.function.scope.names.get(expr.id, ()) if isinstance(expr, ast.Name) else ()
+    only = found[0] if len(found) == 1 and found[0].kind == "value" else None
+    return only.expr if only is not None and only.expr is not None else expr
+
+
 def _is_new(expr: ast.expr, frame: Frame, analysis: Analysis) -> bool:
     return isinstance(expr, ast.Call) and _MAKE.match(analysis.roles.known_name(expr.func, frame)) is not None
 
 
-def _is_one_number(expr: ast.expr) -> bool:
+def _is_one_number(expr: ast.expr, frame: Frame) -> bool:
     """Whether a call makes a tensor of one number: `torch.tensor(0.0)`, `torch.zeros(())`, `torch.zeros(1)`."""
-    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and isinstance(expr.func.value, ast.Call):
-        expr = expr.func.value
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute):
+        made = _named(expr.func.value, frame)
+        if not isinstance(made, ast.Call):
+            break
+        expr = made
     if not isinstance(expr, ast.Call) or not expr.args:
         return False
     match expr.args[0]:
@@ -239,14 +249,23 @@ def _averages(function: Function, analysis: Analysis) -> Iterator[Match]:
     frame = analysis.evaluator.root_frame(function)
     for update in average_updates(function, analysis):
         ways = [way for dtype in _STILL if (way := way_at(update.place.node, dtype, update.model, frame, analysis))]
-        if not ways or update.share is None:
+        if not ways:
+            tell_what_is_open(update.model, frame, analysis)
             continue
         way = ways[0]
-        numbers = numbers_of(update.share, function, analysis)
+        if not update.is_held:
+            reason = f"whether `{statement_text(update.place)}` moves an average in {way.dtype} cannot be told"
+            analysis.gave_up(update.place, reason, RULE.code)
+            continue
+        numbers = numbers_of(update.share, function, analysis) if update.share is not None else {None}
         taken = {None if each is None else min(each, 1.0 - each) for each in numbers}
         small = [each for each in taken if each is not None and each < _STILL[way.dtype]]
         if not small or len(small) < len(taken - {None}):
-            continue  # a share that is nowhere told may be large
+            if taken == {None}:  # it may be large
+                text = statement_text(update.place)
+                reason = f"how much `{text}` takes of new weights, for an average in {way.dtype}, cannot be told"
+                analysis.gave_up(update.place, reason, RULE.code)
+            continue
         yield Match(
             update.place,
             f"`{statement_text(update.place)}` keeps an average of weights in {way.dtype}, and stands still: "

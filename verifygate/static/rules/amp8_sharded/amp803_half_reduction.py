@@ -2,8 +2,8 @@
 
 ## What it does
 Reports a mixed-precision policy of FSDP by which gradients are reduced in float16 or bfloat16: one that says so in
-`reduce_dtype`, or has a half `param_dtype` and no `reduce_dtype`. Also DDP's `fp16_compress_hook` in a program with a
-live GradScaler.
+`reduce_dtype`, or has a half `param_dtype` and no `reduce_dtype`. Also DDP's `bf16_compress_hook` and
+`fp16_compress_hook` (likely); the latter overflows sooner where a live GradScaler scales first.
 
 ## Impact
 Small gradients are lost in the sum, the more the more ranks there are, and in float16 sums overflow and the scale
@@ -54,7 +54,8 @@ def train(model, loss_fn, batches):
 No fix: it doubles what ranks send each other, which may have been the reason.
 
 ## What it cannot see
-How many ranks there will be. Policies whose dtypes come from a configuration, and hooks of the project's own.
+How many ranks there will be. Policies whose dtypes a setting decides, which are listed as not followed, and hooks of
+the project's own.
 
 ## References
 - https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html
@@ -66,7 +67,7 @@ from collections.abc import Iterator
 
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
-from verifygate.static.facts.dtype_lattice import HALVES
+from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.idioms.sharding_policies import SHARDING, shard_calls
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
@@ -78,11 +79,13 @@ RULE = Rule(
     severity=Severity.LOW,
     summary="ranks add up their gradients in half precision",
     remedy="reduce in float32: `reduce_dtype=torch.float32`",
-    words=(*SHARDING, "fp16_compress_hook"),
+    words=(*SHARDING, "16_compress_hook"),
     proof="final-weights-of-ranks",
 )
 
-_HOOK = re.compile(r"torch\.distributed\.algorithms\.ddp_comm_hooks\.default(_hooks)?\.fp16_compress_hook")
+_HOOK = re.compile(r"torch\.distributed\.algorithms\.ddp_comm_hooks\.default(?:_hooks)?\.(b?)f(?:p?)16_compress_hook")
+
+_NO_HOOK = "use none: DDP sends float32 gradients then"
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
@@ -90,7 +93,12 @@ def check(analysis: Analysis) -> Iterator[Match]:
     seen: set[Location] = set()
     for shard in shard_calls(analysis):
         for policy in shard.policies:
-            if policy.place in seen or not policy.reduction or not policy.reduction <= HALVES:
+            if policy.place in seen:
+                continue
+            if not policy.reduction <= HALVES and policy.reduction & {*HALVES, Dtype.UNKNOWN}:
+                reason = "in which dtype ranks add up their gradients by this policy is decided when the program starts"
+                analysis.gave_up(policy.place, reason, RULE.code)
+            if not policy.reduction or not policy.reduction <= HALVES:
                 continue
             seen.add(policy.place)
             dtype = " or ".join(sorted(policy.reduction))
@@ -104,15 +112,19 @@ def check(analysis: Analysis) -> Iterator[Match]:
 
 
 def _hooks(analysis: Analysis) -> Iterator[Match]:
-    """Hooks that send gradients in float16, where a live scaler multiplies them first."""
+    """Hooks that send gradients in half, and for float16 a live scaler that multiplies them first."""
     for call, function in analysis.calls:
         if last_name(call.func) != "register_comm_hook":
             continue
         frame = analysis.evaluator.root_frame(function)
         given = [*call.args[1:], *(word.value for word in call.keywords)]
-        if not any(_HOOK.fullmatch(analysis.roles.known_name(each, frame)) for each in given):
+        hooks = [hook for each in given if (hook := _HOOK.fullmatch(analysis.roles.known_name(each, frame)))]
+        if not hooks or function.module.file.is_test:
             continue
         place = Location(function, call)
+        if hooks[0][1]:
+            yield _sent(place, Dtype.BFLOAT16)
+            continue
         for scaler in analysis.scaler_allocations:
             if scaler.off or not analysis.call_graph.common(function, scaler.function):
                 continue
@@ -123,6 +135,13 @@ def _hooks(analysis: Analysis) -> Iterator[Match]:
                     "they overflow at a lower scale than the backward itself does",
                     certain=False,
                     steps=((place, "the hook"), (scaler.place, "the scaler")),
-                    remedy="use `bf16_compress_hook`, or none: DDP sends float32 gradients then",
+                    remedy=_NO_HOOK,
                 )
                 break
+        else:
+            yield _sent(place, Dtype.FLOAT16)
+
+
+def _sent(place: Location, dtype: Dtype) -> Match:
+    message = f"by this hook ranks add up their gradients in {dtype}"
+    return Match(place, message, certain=False, remedy=_NO_HOOK)

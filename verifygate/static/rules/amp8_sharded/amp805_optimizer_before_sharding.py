@@ -49,8 +49,9 @@ def train(model, loss_fn, batches):
 No fix: what stands between the two may need the one or the other.
 
 ## What it cannot see
-Optimizers and sharding in two functions. A wrapper with `use_orig_params=True`, or with an argument for it that the
-source does not tell, is left alone: it keeps the parameters.
+Optimizers and sharding in two functions, but for one that a call behind the optimizer gives the model to shard. A
+wrapper with `use_orig_params=True`, or with an argument for it that the source does not tell, is left alone: it keeps
+the parameters.
 
 ## References
 - https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html
@@ -88,14 +89,27 @@ def check(analysis: Analysis) -> Iterator[Match]:
     sharded: dict[Function, list[tuple[ast.Call, list[str]]]] = {}
     for shard in shard_calls(analysis):
         if shard.is_in_place:
-            texts = [ast.unparse(each) for each in sharded_models(shard, analysis)]
-            sharded.setdefault(shard.function, []).append((shard.call, texts))
+            models = sharded_models(shard, analysis)
+            sharded.setdefault(shard.function, []).append((shard.call, [ast.unparse(each) for each in models]))
+            for caller, given in _through_calls(shard.function, models, analysis):
+                sharded.setdefault(caller, []).append(given)
     for wrap in Sharding(analysis).wraps:
         call = wrap.place.node
         if isinstance(call, ast.Call) and call.args and not _keeps_parameters(call):
             sharded.setdefault(wrap.place.function, []).append((call, [ast.unparse(call.args[0])]))
     for function, calls in sharded.items():
         yield from _built_before(function, calls, analysis)
+
+
+def _through_calls(
+    function: Function, models: list[ast.expr], analysis: Analysis
+) -> Iterator[tuple[Function, tuple[ast.Call, list[str]]]]:
+    """The calls of a function that shards its parameters, each with what it is given for them."""
+    names = {each.id for each in models if isinstance(each, ast.Name)}
+    for site, entered in analysis.call_graph.entries(function):
+        texts = [ast.unparse(each.expr) for name, each in entered.arguments.items() if name in names]
+        if texts and site.caller is not function:
+            yield site.caller, (site.call, texts)
 
 
 def _keeps_parameters(wrap: ast.Call) -> bool:
@@ -128,6 +142,7 @@ def _built_before(function: Function, calls: list[tuple[ast.Call, list[str]]], a
         if later and not again:
             shard = Location(function, later[-1][0])
             alone = not any(analysis.enclosing.conditions(each.node, function) for each in (place, shard))
+            alone = alone and not analysis.evaluator.callees(later[-1][0], frame)  # one of the project may do more
             yield Match(
                 place,
                 f"`{statement_text(place)}` gets parameters that `{statement_text(shard)}` then replaces: "
