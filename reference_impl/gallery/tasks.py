@@ -26,7 +26,8 @@ CHARACTERS = 128
 
 def device() -> torch.device:
     """The accelerator, where there is one. Sets what float32 means there: rounded to TF32, or not at all."""
-    torch.backends.fp32_precision = "ieee"  # "tf32" is faster: say which, the defaults differ by operator and version
+    # "tf32" is faster: say which, the defaults differ by operator and version
+    torch.backends.fp32_precision = "ieee"  # type: ignore[attr-defined]
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
