@@ -15,6 +15,8 @@ import pytest
 import yaml
 from workflow_steps import Ended, Runner, commit, git
 
+from verifygate import __version__
+from verifygate.base.distribution import DISTRIBUTION
 from verifygate.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -296,6 +298,7 @@ def test_the_written_pipeline_of_gitlab_judges_a_merge_request(clone: Clone, mon
         "CI_PROJECT_URL": "https://gitlab.example/someone/project",
         "CI_PROJECT_DIR": str(clone.folder),
         "CI_JOB_TOKEN": "secret",
+        "VERIFYGATE": job["variables"]["VERIFYGATE"] or "a release",
     }
     script = "\n".join(["set -e", *job["script"]]).replace('"$apart/verifygate/bin/python"', "python")
     script = script.replace("verifygate/bin/python -I -m pip", "true")
@@ -367,7 +370,8 @@ def test_the_written_workflow_installs_what_it_runs(
     assert torch == "python -m pip install torch --index-url https://download.pytorch.org/whl/cpu"
     project["run"] = "\n".join((made, path, *rest))
     runner = clone.runner("pull_request")
-    settings = {"PATH": f"{PROGRAMS}:/usr/bin:/bin", "PIP_FIND_LINKS": str(wheels)}
+    release = f"{DISTRIBUTION}=={__version__}"
+    settings = {"PATH": f"{PROGRAMS}:/usr/bin:/bin", "PIP_FIND_LINKS": str(wheels), "VERIFYGATE": release}
     runner = runner._replace(environment={**runner.environment, **settings})
     assert (ended := runner.run([own, project])).code == 0, ended.said
     assert (clone.temp / "verifygate/bin/verifygate").is_file()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
+from workflow_steps import commit, git
 
 from verifygate.commands import ci_files
 from verifygate.commands.ci_files import OwnSource, own_source
@@ -69,3 +72,31 @@ def test_a_job_installs_what_wrote_it(noted: str | None, source: OwnSource, monk
     assert f'VERIFYGATE_COMMIT: "{source.commit}"' in text
     assert ('VERIFYGATE: ""' in text) is bool(source.commit)
     assert "u:secret" not in text
+
+
+@pytest.mark.parametrize("release", ["", "verifygate-amp==9.9"])
+def test_the_job_takes_one_commit_and_installs_in_order(tmp_path: Path, release: str):
+    """What it needs first, by hash; then the commit alone, built by what is there. Or the release, if one is named."""
+    source, work = tmp_path / "source", tmp_path / "work"
+    source.mkdir()
+    work.mkdir()
+    git(source, "init", "-q", "-b", "main")
+    pinned = commit(source, {"requirements-hashed.txt": "pinned\n"})
+    commit(source, {"requirements-hashed.txt": "later\n"})
+    (work / "pip").write_text('#!/bin/sh\necho "$@" >> calls\n', encoding="utf-8")
+    (work / "pip").chmod(0o755)
+    git(source, "config", "uploadpack.allowAnySHA1InWant", "true")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "VERIFYGATE": release,
+                   "VERIFYGATE_SOURCE": source.as_uri(), "VERIFYGATE_COMMIT": pinned}  # fmt: skip
+    script = ci_files._INSTALL_SELF.format(python="./pip")
+    subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=work, env=environment, check=True)
+
+    calls = (work / "calls").read_text(encoding="utf-8").splitlines()
+    if release:
+        assert calls == ["-I -m pip install verifygate-amp==9.9"]
+        return
+    assert calls == [
+        "-I -m pip install --require-hashes -r verifygate-source/requirements-hashed.txt",
+        "-I -m pip install --no-deps --no-build-isolation ./verifygate-source",
+    ]
+    assert (work / "verifygate-source/requirements-hashed.txt").read_text(encoding="utf-8") == "pinned\n"

@@ -10,7 +10,9 @@ import yaml
 
 from verifygate.cli import main
 from verifygate.model import Check, Reason, Report
-from verifygate.programs import trial
+from verifygate.model.program import Program
+from verifygate.programs import found_programs, trial
+from verifygate.sources.discovery import read_sources
 
 LOOP = """\
 import torch
@@ -106,6 +108,24 @@ def test_what_nobody_wants_started_is_no_entry(project: Path) -> None:
     text = (project / "verifygate.toml").read_text(encoding="utf-8")
     assert '#     "python train.py",  # not tried: `--no-run`\n' in text
     assert "oracles" not in tomllib.loads(text)["execution"]
+
+
+def test_what_a_program_says_as_it_dies_ends_no_comment(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its message comes from code that nobody has read: no control character gets into the file."""
+    died = "it raised ValueError: \x1b[2J\x00\x7f no\ngood = 1"
+    told = [each.model_copy(update={"obstacles": (died,)}) for each in found_programs_of(project)]
+    monkeypatch.setattr(trial, "tried", lambda *_: tuple(told))
+    assert main(["init"]) == 0
+    text = (project / "verifygate.toml").read_text(encoding="utf-8")
+    (line,) = (each for each in text.split("\n") if "it raised ValueError:" in each)
+    assert line.startswith("# ")
+    assert line.endswith("no good = 1")
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    assert tomllib.loads(text)["execution"] == {"pytest": ["checks"]}
+
+
+def found_programs_of(folder: Path) -> tuple[Program, ...]:
+    return found_programs(read_sources(folder, (".",)), folder)
 
 
 def test_a_delegated_project_gets_its_catalogue(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

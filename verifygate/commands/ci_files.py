@@ -108,7 +108,8 @@ def _filled(template: str, below: str, folder: Path) -> str:
         "from_index": json.dumps("" if source.commit else requirement),
         "source": json.dumps(source.address),
         "commit": json.dumps(source.commit),
-        "install_self": _INSTALL_SELF,
+        "install_self": _INSTALL_SELF.format(python="verifygate/bin/python"),
+        "install_for_comment": _INSTALL_SELF.format(python="python"),
         "marker": marker(below),
         "artifact": f"verifygate{_suffix(below)}",
         "report_path": json.dumps(reports),
@@ -133,13 +134,15 @@ def _install_lines(folder: Path) -> list[str]:
 
 _INSTALL_SELF = """\
 if [ -n "$VERIFYGATE" ]; then
-  verifygate/bin/python -I -m pip install "$VERIFYGATE"
+  {python} -I -m pip install "$VERIFYGATE"
 else
-  git clone --quiet --no-checkout "$VERIFYGATE_SOURCE" verifygate-source
-  git -C verifygate-source checkout --quiet "$VERIFYGATE_COMMIT"
-  verifygate/bin/python -I -m pip install --require-hashes -r verifygate-source/requirements-hashed.txt
-  verifygate/bin/python -I -m pip install --no-deps --no-build-isolation ./verifygate-source
+  git init --quiet verifygate-source
+  git -C verifygate-source fetch --quiet --depth 1 "$VERIFYGATE_SOURCE" "$VERIFYGATE_COMMIT"
+  git -C verifygate-source reset --quiet --hard FETCH_HEAD
+  {python} -I -m pip install --require-hashes -r verifygate-source/requirements-hashed.txt
+  {python} -I -m pip install --no-deps --no-build-isolation ./verifygate-source
 fi"""
+"""What a job does in an empty folder outside of the checkout; `python` is the one that gets verifygate."""
 
 
 class OwnSource(NamedTuple):

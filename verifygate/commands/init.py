@@ -11,6 +11,7 @@ import click
 
 from verifygate.commands.progress import progress_line
 from verifygate.config.locate import CONFIG_NAME, find
+from verifygate.report.escape import LONG, plain
 
 if TYPE_CHECKING:
     from verifygate.commands.discovery import Found
@@ -156,7 +157,7 @@ def _programs_told(found: Found) -> list[str]:
         return [f"Found programs that train: none{functions}"]
     return [
         f"Found a program that trains: {each.command}"
-        + (f" (as a comment: {'; '.join(each.obstacles)})" if each.obstacles else f" (in `{each.setting}`)")
+        + (f" (as a comment: {_lacks(each)})" if each.obstacles else f" (in `{each.setting}`)")
         for each in found.programs
     ]
 
@@ -200,7 +201,12 @@ def _entry(program: Program, *, as_comment: bool) -> str:
     quoted = json.dumps(program.command, ensure_ascii=False)
     if program.runs:
         return f"    {quoted},"
-    return f"    {'# ' if as_comment else ''}{quoted},  # {'; '.join(program.obstacles)}"
+    return f"    {'# ' if as_comment else ''}{quoted},  # {_lacks(program)}"
+
+
+def _lacks(program: Program) -> str:
+    """Why a program is a comment. It may be what the program itself said as it died, so nothing invisible is in it."""
+    return plain("; ".join(program.obstacles), LONG)
 
 
 def _requirements(spec: str) -> str:

@@ -33,7 +33,8 @@ def kinds(constructs: Sequence[Construct]) -> str:
 
 def origin_words(origin: PolicyOrigin) -> str:
     """Whose policy is in force, and whether the change under review would have another."""
-    at = f"{origin.commit[:12]} ({origin.asked})"
+    option, _, name = origin.asked.partition(" ")
+    at = f"{origin.commit[:12]} ({option if name == origin.commit else origin.asked})"
     number = counted(len(origin.differences), "difference")
     if origin.state is PolicyState.ACCEPTED:
         return f"that of this change, by --accept-policy, with {number} from {at}"
