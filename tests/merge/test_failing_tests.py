@@ -9,6 +9,9 @@ import pytest
 from verifygate.merge.findings import merged
 from verifygate.model import (
     Certainty,
+    Check,
+    Evidence,
+    EvidenceClass,
     ExecutionDetails,
     Finding,
     FunctionCoverage,
@@ -16,6 +19,7 @@ from verifygate.model import (
     Severity,
     StageResult,
     StaticDetails,
+    Status,
     TestOutcome,
     Witness,
 )
@@ -66,6 +70,29 @@ def test_the_scalers_complaint_shows_its_rule_and_no_other():
 
     assert Witness.RUN in found(complaint, finding=_of("AMP202")).witnesses
     assert Witness.RUN not in found(complaint, finding=_of("AMP201")).witnesses
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "witnesses"),
+    [
+        (9, "entry 1: without any change the entry raised KeyError: 'train_data'", (Witness.STATIC, Witness.RUN)),
+        (3, "entry 1: without any change the entry raised KeyError: 'train_data'", (Witness.STATIC,)),
+        (9, "entry 1: no scaler guards this run", (Witness.STATIC,)),
+    ],
+)
+def test_an_entry_that_ends_at_the_line_has_seen_it(line: int, said: str, witnesses: tuple[Witness, ...]):
+    place = Evidence(id="E-1", kind=EvidenceClass.EXECUTED, summary=said, path="train.py", line=line)
+    check = Check(id="execution.oracle-inf-injection", title="t", status=Status.FAIL, evidence=(place,))
+    function = FunctionCoverage(path="train.py", symbol="fit", line=1, end_line=20, tests=())
+    execution = ExecutionDetails(functions=(function,))
+    ran = StageResult(stage="execution", outcome=Outcome.COMPLETED, details=execution, checks=(check,))
+    static = StageResult(stage="static", outcome=Outcome.COMPLETED, details=StaticDetails(), findings=(READ,))
+
+    (seen,) = merged((static, ran))[0].findings
+
+    assert seen.witnesses == witnesses
+    assert (seen.run == said) is (Witness.RUN in witnesses)
+    assert seen.untested == "no test executes `fit`"
 
 
 def _of(rule: str) -> Finding:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from verifygate.base.counts import counted
 from verifygate.model import (
     Certainty,
+    Evidence,
     ExecutionDetails,
     Finding,
     FunctionCoverage,
     StageResult,
     StaticDetails,
+    Status,
     Suppression,
     TestOutcome,
     TraceSummary,
@@ -34,10 +37,18 @@ def merged(stages: Sequence[StageResult]) -> tuple[StageResult, ...]:
     details = [stage.details for stage in stages if isinstance(stage.details, ExecutionDetails)]
     if not details:
         return tuple(stages)
-    return tuple(
-        stage.model_copy(update={"findings": tuple(_with_tests(finding, details[0]) for finding in stage.findings)})
+    ends = [
+        each
         for stage in stages
-    )
+        for check in stage.checks
+        if check.id.startswith("execution.oracle-") and check.status is Status.FAIL
+        for each in check.evidence
+    ]
+
+    def completed(finding: Finding) -> Finding:
+        return _with_entries(_with_tests(finding, details[0]), ends)
+
+    return tuple(stage.model_copy(update={"findings": tuple(map(completed, stage.findings))}) for stage in stages)
 
 
 def _witnessed(stages: Sequence[StageResult]) -> tuple[StageResult, ...]:
@@ -159,16 +170,28 @@ def _with_tests(finding: Finding, execution: ExecutionDetails) -> Finding:
     return replace(finding, untested=_why(around, execution.tests))
 
 
+def _with_entries(finding: Finding, ends: Iterable[Evidence]) -> Finding:
+    """The finding, seen in a run too where an entry of the oracles ended at its line by the error foretold."""
+    if Witness.RUN in finding.witnesses:
+        return finding
+    for each in ends:
+        if _is_foretold(f"{each.path}:{each.line}", each.summary, finding):
+            witnesses = (*finding.witnesses, Witness.RUN)
+            return replace(finding, witnesses=witnesses, run=each.summary, certainty=Certainty.CERTAIN)
+    return finding
+
+
 def _shows(test: TestOutcome, finding: Finding) -> bool:
     """Whether a test failed at the line of a finding, by the error that its rule foretells."""
-    if not any(test.ended_at == f"{each.path}:{each.line}" for each in finding.locations):
+    return _is_foretold(test.ended_at, test.reason, finding)
+
+
+def _is_foretold(place: str, said: str, finding: Finding) -> bool:
+    if not any(place == f"{each.path}:{each.line}" for each in finding.locations):
         return False
-    return test.reason.startswith("KeyError") if finding.rule.startswith("KEY") else _rule_of(test) == finding.rule
-
-
-def _rule_of(test: TestOutcome) -> str:
-    """The rule whose violation the scaler complained of."""
-    return next((violation.value for part, violation in SCALER_ERRORS.items() if part in test.reason), "")
+    if finding.rule.startswith("KEY"):
+        return re.search(r"(?:^|raised )KeyError\b", said) is not None
+    return any(part in said for part, violation in SCALER_ERRORS.items() if violation.value == finding.rule)
 
 
 def _enclosing(finding: Finding, functions: Iterable[FunctionCoverage]) -> FunctionCoverage | None:
