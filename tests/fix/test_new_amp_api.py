@@ -199,6 +199,20 @@ made = [t.get_autocast_dtype("cuda"), t.is_autocast_enabled("cpu"), t.amp.autoca
 t.set_autocast_enabled("cpu", False), t.set_autocast_dtype("cuda", t.float16)
 """,
     ),
+    "a device of the program's own": (
+        """\
+import torch
+device = torch.device("xpu" if flag else "cpu")
+with torch.cuda.amp.autocast(), torch.cpu.amp.autocast(flag):
+    made = [torch.is_autocast_enabled(each) for each in (device.type, "cuda", "cpu", "mps")]
+""",
+        """\
+import torch
+device = torch.device("xpu" if flag else "cpu")
+with torch.amp.autocast("cuda"), torch.amp.autocast("cpu", enabled=flag):
+    made = [torch.is_autocast_enabled(each) for each in (device.type, "cuda", "cpu", "mps")]
+""",
+    ),
     "one of two contexts": (
         """\
 import torch

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from verifygate.base.counts import counted
+from verifygate.execution import dtype_errors
 from verifygate.execution.outcomes import Judged
 from verifygate.execution.remedies import for_failure, for_skips, without_cuda
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, MOST_CAUSES, Account, by_cause, causes, names
@@ -257,6 +258,9 @@ def _failures(bad: Sequence[Judged]) -> Iterator[Evidence]:
         yield _fact(f"{one.test.id}: {one.test.reason or one.test.outcome}", path, line)
         if one.raised_at:
             yield _fact(f"{one.test.id}: raised here", *one.raised_at)
+        if (error := one.test.dtype_error) is not None:
+            told = (line.strip() for line in dtype_errors.lines(error))
+            yield _fact(f"{one.test.id}: {'; '.join(told)}", error.path, error.line)
 
 
 def _aside(one: Judged, for_want_of_cuda: bool) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from verifygate.execution.recorded_trace import Trace
+from verifygate.execution.recorded_trace import Trace, read_trace
+from verifygate.execution.scrub import Scrubber
 from verifygate.model.dtype_error import DtypeError, DtypeOperand
 
 Told = dict[str, Any]
@@ -30,6 +33,35 @@ def dtype_error(told: Sequence[Told], trace: Trace, inside: Callable[[str], str 
         operands=tuple(words.operand(row) for row in _without_alike(found["operands"])),
         remedy=_remedy(found),
     )
+
+
+def of_tests(events: Iterable[Told], written: Path, scrubber: Scrubber) -> dict[str, DtypeError]:
+    """The explanation of each test that such an error ended, by the id that a report has for the test.
+
+    `events` are what the instruments told, `written` is the folder that they wrote in.
+    """
+    found: dict[str, DtypeError] = {}
+    trace: Trace | None = None
+    test = ""
+    for told in events:
+        if told["event"] == "testing":
+            test = scrubber.identity(str(told.get("id")))
+        elif told["event"] == "dtype-error":
+            trace = trace or read_trace(written / "trace")
+            with suppress(KeyError, TypeError, ValueError):  # the project can write there as well
+                if explained := dtype_error([told], trace, scrubber.inside):
+                    found[test] = _scrubbed(explained, scrubber)
+    return found
+
+
+def _scrubbed(error: DtypeError, scrubber: Scrubber) -> DtypeError:
+    """The explanation without what only this machine has: it quotes source."""
+    operands = tuple(
+        each.model_copy(update={"text": scrubber.text(each.text), "origin": scrubber.text(each.origin)})
+        for each in error.operands
+    )
+    words = {name: scrubber.text(getattr(error, name)) for name in ("call", "region", "remedy")}
+    return error.model_copy(update={**words, "operands": operands})
 
 
 def lines(error: DtypeError) -> Iterator[str]:

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from verifygate.base.counts import counted
+from verifygate.execution import doubts
 from verifygate.execution.recorded_trace import Trace
 from verifygate.model.numerics import LARGEST, BadStep, Limit, NumericsReport, Origin, Swallowed, UnmovedAverage
 from verifygate.model.recorded_trace import TraceSummary
@@ -36,6 +37,7 @@ def numerics(told: Sequence[dict[str, Any]], trace: Trace, shown: Callable[[str]
         first_unexplained=min(unexplained, default=0),
         swallowed=tuple(_swallowed([each for each in told if each["event"] == "swallowed"], trace, shown)),
         unmoved=tuple(_unmoved(each, trace, shown) for each in told if each["event"] == "unmoved-average"),
+        doubtful=doubts.doubtful([each for each in told if each["event"] == "doubtful"], trace, shown),
         not_watched=next((str(each["why_not"]) for each in ends if each["why_not"]), ""),
     )
 
@@ -132,6 +134,8 @@ def never_settles(trace: Trace, seen: TraceSummary, report: NumericsReport) -> s
     if report.unmoved:
         one = report.unmoved[0]
         return f"an average in {one.dtype} does not move: rounding takes its updates away at {one.path}:{one.line}"
+    if (lasting_doubt := doubts.lasting(report.doubtful)) is not None:
+        return doubts.in_one_line(lasting_doubt)
     last = seen.scales[-1].scale if seen.scales else None
     any_scale = [each for each in report.bad_steps if each.at_any_scale]
     for optimizer, skips in _skips(trace).items():
@@ -205,6 +209,7 @@ def lines(report: NumericsReport) -> list[str]:
         found.append(f"an average that does not move: {place} of {list(first.shape)}{others}")
         found.append(f"    {lost:.0%} of the elements that float32 would move stayed as they were in two steps")
         found.append("    remedy: keep averages in float32, whatever the model is in")
+    found += [line for each in report.doubtful for line in doubts.lines(each)]
     if report.bad > len(report.bad_steps):
         more = counted(report.bad - len(report.bad_steps), "more step")
         found.append(f"numbers: {more} not finite, of which the cause was not looked for")

@@ -9,6 +9,7 @@ from verifygate.execution.endings import Ending, Kind, Raised, classed
 from verifygate.execution.scrub import Scrubber
 from verifygate.execution.stream import Item, NotCollected, Phase, Place, Record
 from verifygate.model import TestOutcome, TestWarning
+from verifygate.model.dtype_error import DtypeError
 
 Outcome = Literal["passed", "failed", "skipped", "xfailed", "xpassed", "error", "started", "flaky"]
 
@@ -26,6 +27,13 @@ class Judged:
     """All that the error came through, outermost first, as the interpreter names it."""
     ending: Ending | None = None
     """Whose doing the error is; None where it is not known, or there is none."""
+
+    def explained(self, error: DtypeError | None) -> Judged:
+        """The test with what an error about dtypes was about, and its mend, where one ended it."""
+        if error is None or not self.bad:
+            return self
+        ending = replace(self.ending, remedy=error.remedy) if self.ending is not None else None
+        return replace(self, test=self.test.model_copy(update={"dtype_error": error}), ending=ending)
 
     @property
     def bad(self) -> bool:

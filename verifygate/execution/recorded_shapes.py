@@ -46,7 +46,7 @@ def _four(value: object) -> bool:
 _EVENT: Mapping[str, Shape] = MappingProxyType(
     dict.fromkeys(("n", "step", "at", "optimizer", "scaler", "object", "tensors", "group", "handed"), _whole)
     | dict.fromkeys(("steps", "reached", "unchanged", "movable", "lost", "gradless", "frozen"), _whole)
-    | dict.fromkeys(("scale", "factor", "value", "eps", "last", "grave"), _number)
+    | dict.fromkeys(("scale", "share", "factor", "value", "eps", "last", "grave"), _number)
     | dict.fromkeys(("optimizers", "shared", "inf", "uses"), _each(_whole))
     | dict.fromkeys(("devices", "holds", "elsewhere"), _each(_text))
     | dict.fromkeys(("device", "dtype", "root", "function", "type"), _text)

@@ -20,7 +20,7 @@ from verifygate.execution.snapshot import tree_as_read, tree_on_disk
 from verifygate.execution.stand_ins import find_stand_ins, plugins_of_tree, start_check
 from verifygate.execution.steps import STEPS, Watched, account_of, examine_entries
 from verifygate.execution.tests_at_base import with_before, with_emulated_before, with_lost, with_taken
-from verifygate.execution.trace_judgement import recorder
+from verifygate.execution.trace_judgement import recorders
 from verifygate.model import (
     ISOLATION,
     ISOLATION_BY_DEFAULT,
@@ -160,7 +160,7 @@ def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path, suit
         test_seconds=settings.test_seconds,
         limits=limits_of(settings),
         files=[root / file.path for file in files],
-        instruments=[recorder()] if settings.recorder else [],
+        instruments=recorders() if settings.recorder else [],
     )
     account, ran = account_of(session, Scrubber(root, folder), arguments)
     watched = Watched(context, folder, arguments, files, before, session, account, ran, suite)

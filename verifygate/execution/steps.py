@@ -11,6 +11,7 @@ from verifygate.execution import checks, outcomes
 from verifygate.execution.asked_float16 import asked_float16
 from verifygate.execution.attribution import CoverageUnreadableError, Lines, attribute, executed_lines
 from verifygate.execution.changed import changed_lines_are_tested
+from verifygate.execution.dtype_errors import of_tests
 from verifygate.execution.emulated import Emulated, run_emulated
 from verifygate.execution.hidden_tests import Missing, Suite
 from verifygate.execution.junit import contradiction
@@ -240,7 +241,8 @@ STEPS: tuple[Step, ...] = (
 
 def account_of(session: Session, scrubber: Scrubber, arguments: Sequence[str] = ()) -> tuple[Account, Check]:
     """A run judged: what is known of it, and whether it can be believed."""
-    judged_tests = outcomes.judge(session.record, scrubber)
+    explained = of_tests(session.told, session.written, scrubber)
+    judged_tests = [one.explained(explained.get(one.test.id)) for one in outcomes.judge(session.record, scrubber)]
     interpreter = scrubber.text(session.interpreter)
     account = Account(session.completed, session.record, judged_tests, scrubber, interpreter)
     return account, tests_ran(account, contradiction(scrubber.root, arguments, len(account.bad)))

@@ -47,6 +47,11 @@ class Recorded:
         return self.summary.own is not None and "scaler.step" in dict(self.summary.own.counts)
 
 
+def recorders() -> list[tuple[str, dict[str, Any]]]:
+    """The instruments of a test run: the recorder, and what explains errors about dtypes by it."""
+    return [recorder(), ("dtypes", {})]
+
+
 def recorder(*, emulated: bool = False) -> tuple[str, dict[str, Any]]:
     """The instrument, as it is set up for a test run."""
     return "recorder", {"head": HEAD, "tail": 0, "emulated": emulated}

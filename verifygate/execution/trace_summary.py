@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from verifygate.base.counts import counted
+from verifygate.execution import short_windows
 from verifygate.execution.recorded_trace import Event, Trace
 from verifygate.model import Island, LowPrecision, ScaleChange, TraceSummary, Visit, WeightUpdates
 
@@ -53,7 +54,7 @@ def summary(trace: Trace, visits: Mapping[tuple[str, int, str], int], relative: 
         not_sampled="" if sampled else str(trace.sample.get("why_not") or "no steps were sampled"),
         not_float32=not_float32(trace, trace.optimizers),
         updates=_updates(events, trace),
-        remarks=tuple(_remarks(events, trace)),
+        remarks=(*_remarks(events, trace), *_short_windows(trace, relative)),
         visits=_visits(visits, relative),
         problems=tuple(trace.problems),
     )
@@ -215,6 +216,12 @@ def _without_gradients(event: Event, trace: Trace) -> str:
         names = ", ".join(f"`{each}`" for each in elsewhere)
         found += f"; {names} had one, and it does not have them: make the optimizer after the last change of the model"
     return found
+
+
+def _short_windows(trace: Trace, relative: Relative) -> tuple[str, ...]:
+    """Of each section by itself; where events are missing, windows look shorter than they are."""
+    whole = (section for section in trace.sections if not section.dropped)
+    return tuple(dict.fromkeys(one for section in whole for one in short_windows.remarks(section.events, relative)))
 
 
 def _longest_skip(steps: list[Event]) -> int:

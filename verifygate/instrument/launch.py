@@ -64,7 +64,7 @@ them, so a warning of torch's still names the subject's line."""
 
 Tell = Callable[..., None]
 at_failure: list[Callable[[BaseException], None]] = []
-"""Instruments that look at the error which ends the run, while its frames still hold their variables."""
+"""Instruments that look at the error which ends the run, or a test, while its frames still hold their variables."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -82,9 +82,7 @@ def main(arguments: Sequence[str]) -> int:
         tell("ended", how="exit", code=_exit_code(end), said=said.partition("\n")[0], trace=_trace(end))
         raise
     except BaseException as error:
-        for look in at_failure:
-            with contextlib.suppress(Exception):  # the error of the run is what counts
-                look(error)
+        look_at(error)
         without_our_frames(error)
         told: dict[str, Any] = {"error": type(error).__name__, "message": _first_line(error), "trace": _trace(error)}
         told |= {"causes": causes(error), "statement": statement(error, str(options.get("root", "")))}
@@ -93,6 +91,13 @@ def main(arguments: Sequence[str]) -> int:
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     tell("ended", how="returned", code=0)
     return 0
+
+
+def look_at(error: BaseException) -> None:
+    """Let the instruments look at an error that ends the run, or a test."""
+    for look in at_failure:
+        with contextlib.suppress(Exception):  # the error itself is what counts
+            look(error)
 
 
 def teller(path: Path) -> Tell:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from verifygate.model.base import Model, Volatile
+from verifygate.model.dtype_error import DtypeError
 from verifygate.model.recorded_trace import EntryPrecision, TraceSummary
 from verifygate.model.stage_details import StageDetails
 
@@ -30,6 +31,8 @@ class TestOutcome(Model):
     """`path:line` of the innermost line of the project that the error of a failed test came through."""
     whose: str = ""
     """Whose doing the end of a failed test is: a fault of the program, a refusal, a library's error, the machine's."""
+    dtype_error: DtypeError | None = None
+    """Where an error about dtypes ended it: its operands, why each has its dtype, and the cast that mends it."""
     path: str = ""
     line: int = 0
     requirements: tuple[str, ...] = ()

@@ -105,6 +105,37 @@ class UnmovedAverage(Model):
     """The share of the elements that float32 would move, and that stayed."""
 
 
+class Doubt(StrEnum):
+    """What a step showed that neither its loss nor its gradients do."""
+
+    STATISTICS_OVERFLOW = "statistics-overflow"
+    """A running variance or mean is too large for its dtype."""
+    STATISTICS_STUCK = "statistics-stuck"
+    """Running statistics stay away from those of the batch: rounding takes their updates."""
+    RATIO_OF_ROUNDED = "ratio-of-rounded"
+    """A ratio of probabilities, of log-probabilities that were rounded to half precision."""
+    RATIO_OF_TWO_PRECISIONS = "ratio-of-two-precisions"
+    """The same where one side alone was rounded: a rollout in another precision than the training."""
+    PAST_THE_WRAPPER = "past-the-wrapper"
+    """A method of a model whose wrapped forward alone enters autocast."""
+
+
+class Doubtful(Model):
+    """One of these, at its line."""
+
+    kind: Doubt
+    steps: tuple[int, ...]
+    """The iterations in which that was seen."""
+    path: str = ""
+    line: int = 0
+    operator: str = ""
+    module: str = ""
+    """The statistics, as `norm.running_var`; the type of the module that was called."""
+    dtype: str = ""
+    figure: float = 0.0
+    """What float32 holds; the share of the channels; the distance of two neighbouring log-probabilities."""
+
+
 LARGEST = {"float16": 65504.0, "bfloat16": 3.38953139e38, "float32": 3.40282347e38}
 """The largest finite number of each dtype."""
 
@@ -135,11 +166,12 @@ class NumericsReport(Model):
     """The first of them, steps of all optimizers counted; 0 for none."""
     swallowed: tuple[Swallowed, ...] = ()
     unmoved: tuple[UnmovedAverage, ...] = ()
+    doubtful: tuple[Doubtful, ...] = ()
     not_watched: str = ""
     """Why no step was watched, where one should have been."""
 
     @property
     def is_told(self) -> bool:
         """Whether there is anything to say: something broke, or somebody asked."""
-        broke = self.bad_steps or self.swallowed or self.unmoved or self.bad_losses
+        broke = self.bad_steps or self.swallowed or self.unmoved or self.doubtful or self.bad_losses
         return bool(broke or self.not_watched or (self.asked and self.watched))

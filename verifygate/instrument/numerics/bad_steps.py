@@ -58,6 +58,8 @@ class BadSteps:
         self._reruns = self._after_bad = self._told = self._watched = self._bad = 0
         self._swallowed = 0
         """Steps in which an overflow was swallowed."""
+        self._doubtful = 0
+        """Steps in which something else was seen that no inf shows."""
         self._confirm = self._unmoved = False
         self._confirmed = 0
         self._until: Track | None = None
@@ -201,8 +203,9 @@ class BadSteps:
         """Overflows that ended as a number, averages that did not move. What lasts shows in the step after it."""
         found = self.operations.swallowed.found
         unmoved = self.operations.averages.end()
+        suspicious = self._tell_what_is_doubtful(number) or self.operations.averages.is_suspicious
         self._confirm = (bool(found) and not self._swallowed) or (
-            self.operations.averages.is_suspicious and not self._unmoved and self._confirmed < MOST_CONFIRMED
+            suspicious and not self._unmoved and self._confirmed < MOST_CONFIRMED
         )
         self._confirmed += self._confirm
         self._swallowed += bool(found)
@@ -211,6 +214,16 @@ class BadSteps:
         self._unmoved |= bool(unmoved)
         for each in found if self._swallowed <= MOST_TOLD else ():
             self._tell("swallowed", number=number, origin=each, ended=each["ended"], lost=each["lost"])
+
+    def _tell_what_is_doubtful(self, number: int) -> bool:
+        """Statistics, ratios of log-probabilities, calls past a wrapper; whether the next step can tell more."""
+        watched = self.operations
+        found = [*watched.statistics.end(), *watched.ratios.found, *watched.past_wrappers.found]
+        for each in found if self._doubtful < MOST_TOLD else ():
+            self._tell("doubtful", number=number, **each)
+        is_first = bool(watched.ratios.found) and not self._doubtful
+        self._doubtful += bool(found)
+        return is_first or watched.statistics.is_suspicious
 
     def _is_sampled(self, number: int) -> bool:
         """Whether a step is watched whatever happens; they are counted from 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from torch.nn.modules import module as modules
@@ -10,7 +11,9 @@ from torch.nn.modules import module as modules
 class ModulePaths:
     """The modules whose forward runs, outermost first. Hooks on all modules, while somebody looks."""
 
-    def __init__(self) -> None:
+    def __init__(self, outermost: Callable[[Any], None] | None = None) -> None:
+        self._outermost = outermost
+        """Called with each module that no other one calls."""
         self._running: list[Any] = []
         self._names: dict[int, str] = {}
         self._handles: list[Any] = []
@@ -40,6 +43,8 @@ class ModulePaths:
         """A module is called."""
         if not self._running:
             self._names = {id(each): name for name, each in module.named_modules()}
+            if self._outermost is not None:
+                self._outermost(module)
         self._running.append(module)
 
     def _leave(self, module: Any, _inputs: object, _output: object) -> None:

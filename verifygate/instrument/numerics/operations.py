@@ -25,7 +25,10 @@ from ..recorder.gradient_versions import Track
 from ..recorder.recording import Recording
 from .averages import Averages
 from .breaking import Breaking, is_finite, is_on_purpose, may_break, tensors
+from .log_ratios import LogRatios
 from .module_paths import ModulePaths
+from .past_wrappers import PastWrappers
+from .running_statistics import RunningStatistics
 from .swallowed import Swallowed
 
 _FOUND_INF = "_amp_foreach_non_finite_check_and_unscale_"
@@ -37,7 +40,8 @@ class Operations:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._modules = ModulePaths()
+        self.past_wrappers = PastWrappers(recording)
+        self._modules = ModulePaths(self._look_past)
         self._causes: Any = WeakIdKeyDictionary()
         """Tensor that is not finite -> the operation where that began; None for what is on purpose."""
         self._stored: dict[int, Cause | None] = {}
@@ -57,6 +61,8 @@ class Operations:
         self._number = 0
         self.swallowed = Swallowed()
         self.averages = Averages(recording)
+        self.statistics = RunningStatistics(recording)
+        self.ratios = LogRatios(recording)
         self.on = False
         """Whether the step that runs is looked at. The mode may have to stay behind it, and lets all pass then."""
         self._mode: Any = None
@@ -68,6 +74,8 @@ class Operations:
         self._causes = self._still_known()
         self.swallowed.begin()
         self.averages.begin()
+        for each in (self.statistics, self.ratios, self.past_wrappers):
+            each.begin()
         self._around = torch._C._current_autograd_node()
         self.on = True
         self._modules.start()
@@ -117,6 +125,19 @@ class Operations:
 
     # --- one operation
 
+    def before(self, operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """An operation is about to run."""
+        self.averages.before(operator, arguments, keywords)
+        self.statistics.before(operator, arguments, keywords)
+
+    def _look_past(self, module: Any) -> None:
+        """A module is called that no other one calls."""
+        if self.on:
+            try:
+                self.past_wrappers.called(module)
+            except Exception as error:
+                self._recording.failed(error)
+
     def see(self, operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> None:
         """Look at what an operation made."""
         self._number += 1
@@ -135,11 +156,14 @@ class Operations:
             self.of_loss, self._is_stepped = before or self._causes.get(arguments[0]), False
         if name.startswith(("empty", "new_empty")):
             return  # what lies in that memory is nobody's
+        if node is None:
+            self.ratios.after(name, arguments, result)
         if operator.is_view and not (self._stored or len(self._causes)):
             return  # it has what its input has
         if node is None:
             self.swallowed.follow(operator, arguments, keywords, result)
             self.averages.after(operator, arguments, keywords, result)
+            self.statistics.after(operator, arguments, keywords, self._modules.here)
         bad = []
         for each in filter(may_break, _results(operator, arguments, result)):
             if not is_finite(each):
@@ -241,7 +265,7 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = kwargs or {}
         if self._operations.on:
-            self._look(self._operations.averages.before, func, args, keywords)
+            self._look(self._operations.before, func, args, keywords)
         result = func(*args, **keywords)
         if self._operations.on:
             self._look(self._operations.see, func, args, keywords, result)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from .. import children
-from ..launch import TOLD, Tell, install_with_torch, teller
+from ..launch import TOLD, Tell, install_with_torch, look_at, teller
 from ..start import PACKAGE
 
 VARIABLE = "VERIFYGATE_INSTRUMENTS"
@@ -36,6 +36,12 @@ class Sections:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._begin("testing", item.nodeid)
         yield
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[Any]) -> Iterator[None]:
+        yield
+        if call.excinfo is not None:  # unittest's failures are only put here by pytest's own hook
+            look_at(call.excinfo.value)
 
     def _begin(self, event: str, identity: str) -> None:
         emulation: Any = sys.modules.get(f"{PACKAGE}.cuda.emulation")

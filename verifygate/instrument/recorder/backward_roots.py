@@ -78,6 +78,30 @@ class Roots:
         return ("unclear" if by_hand or weighted else "plain"), None
 
 
+def share_of(tensors: Any) -> float | None:
+    """The number that a loss was multiplied by, or divided: `loss / 4` gives 0.25; None for none.
+
+    What a scaler did is left out. A number that somebody's hooks keep is not asked for: they would run.
+    """
+    roots = [tensor.grad_fn for tensor in _tensors(tensors)]
+    node: Any = roots[0] if len(roots) == 1 else None
+    share = 1.0
+    for _ in range(4):
+        if node is None or not _is_factor(node) or node.next_functions[-1][0] is not None:
+            break
+        if MARK not in node.metadata:
+            kept: Any = getattr(node, "_raw_saved_other", None)
+            if getattr(kept, "unpack_hook", True) is not None or not isinstance(kept.data, torch.Tensor):
+                break
+            if kept.data.numel() != 1 or kept.data.device.type != "cpu":
+                break
+            value: Any = kept.data.tolist()  # a dispatch mode is handed the number itself, and `item` fails
+            number = float(value[0] if isinstance(value, list) else value)
+            share *= number if node.name().startswith("Mul") or not number else 1.0 / number
+        node = node.next_functions[0][0]
+    return share if share != 1.0 else None
+
+
 def factor_near(outputs: Any) -> bool:
     """Whether the outputs were multiplied or divided right before: by a scale, it may be."""
     return any(map(_is_factor, _below([tensor.grad_fn for tensor in _tensors(outputs)], 4)))

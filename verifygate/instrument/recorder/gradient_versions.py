@@ -61,22 +61,17 @@ class Track:
         parameters = self.parameters
         if not self._every and len(parameters) > SAMPLE:
             parameters = parameters[:: len(parameters) // SAMPLE + 1] + parameters[-2:]
-        small: list[Any] = []
-        marks: list[float] = []
-        for parameter in parameters:
-            gradient = parameter.grad if parameter.is_leaf else None
-            if gradient is None:
-                marks.append(0)
-                continue
-            marks.append(id(gradient) * 1009 + gradient._version)
-            if len(small) < TRIES and self._may_read(gradient):
-                small.append(parameter)
+        gradients = [each.grad if each.is_leaf else None for each in parameters]
+        marks: list[float] = [0 if each is None else id(each) * 1009 + each._version for each in gradients]
         self.sample_before, self.sample = self.sample, (0, 0, 0.0)
-        for parameter in small:
-            norm = _norm(parameter.grad)
-            self.sample = (id(parameter), id(parameter.grad), norm)
-            if norm:
-                break
+        tries = 0
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            if gradient is not None and self._may_read(gradient):
+                tries += 1
+                norm = _norm(gradient)
+                self.sample = (id(parameter), id(gradient), norm)
+                if norm or tries == TRIES:
+                    break
         marks.append(self.sample[2] if self.sample[2] == self.sample[2] else 0.5)  # NaN differs from itself
         return marks
 

@@ -10,7 +10,7 @@ import torch
 from torch.optim.optimizer import Optimizer
 
 from ..patching.wrapping import After
-from .backward_roots import factor_near, half_below
+from .backward_roots import factor_near, half_below, share_of
 from .gradient_versions import Track
 from .recording import Arguments, Keywords, Recording, argument, error_name
 from .step_watch import StepWatch
@@ -71,6 +71,7 @@ class GradientWatch:
         weights = argument(arguments, keywords, "grad_tensors")
         root, scaler = self.recording.roots.kind(tensors, weights)
         uses = self.recording.roots.events_below(tensors)
+        share = share_of(tensors)
         if self.recording.loss_watch is not None:
             self.recording.loss_watch(tensors)
         if self.recording.sampler is not None:
@@ -95,6 +96,7 @@ class GradientWatch:
                 "backward",
                 root=root,
                 scaler=scaler,
+                share=share,
                 optimizers=reached,
                 devices=sorted(devices),
                 uses=uses or None,
