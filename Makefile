@@ -20,11 +20,14 @@ DO ?= compare
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python; do \
 	$$python -I -c '$(RECENT)' 2>/dev/null && echo $$python && break; done)
 
+# The witness that `make twin` asks: a module of tests/twin.
+WITNESS ?= lowered
+
 # What `make fuzz` is given: seconds of all targets together, names of targets (all where it is empty).
 SECONDS ?= 600
 TARGETS ?=
 
-.PHONY: help setup gate gpu test lint reports docs bench fuzz primer clean
+.PHONY: help setup gate gpu test lint reports docs bench fuzz primer twin clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 16
@@ -61,6 +64,9 @@ fuzz: $(READY) ## search for inputs that break a property, for SECONDS=600; find
 
 primer: $(READY) ## compare the findings on pinned packages with those of BASE=REV (fixes: make primer DO=fix)
 	@$(BIN)/python -I -m verifygate.quality.primer $(DO) $(if $(BASE),--base $(BASE)) $(foreach name,$(ONLY),--only $(name))
+
+twin: $(READY) ## which share of the events of recorded runs the static stage has, by kind, and what is missing
+	@OMP_NUM_THREADS=1 $(BIN)/python tests/twin/twin.py --witness $(WITNESS)
 
 clean: ## remove caches and build outputs; the environment stays
 	@rm -rf build dist reports/latest .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .benchmarks

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from verifygate.events.record import Frame
 from verifygate.execution.ranks import compare
-from verifygate.execution.recorded_trace import Event, Frame, Process, Section, Trace
+from verifygate.execution.recorded_trace import Event, Process, Section, Trace
 from verifygate.model import ExecutionDetails, StageResult, Status
 from verifygate.protocol import Violation
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verifygate.execution.recorded_trace import Event, Frame
+from verifygate.events.record import Frame
+from verifygate.execution.recorded_trace import Event
 from verifygate.execution.rewrites import Rewrite, Rewrites
 
 Sizes = list[tuple[float, float]]

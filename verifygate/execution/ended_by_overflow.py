@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from verifygate.events.record import Frame
 from verifygate.execution.observed_violation import Form, ObservedViolation
-from verifygate.execution.recorded_trace import Event, Frame, Trace
+from verifygate.execution.recorded_trace import Event, Trace
 from verifygate.protocol import Violation
 
 SKIPS = 2

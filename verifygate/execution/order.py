@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from verifygate.events.record import Kind
 from verifygate.execution.observed_violation import Form, ObservedViolation
 from verifygate.execution.parameter_sets import ParameterSet, named
 from verifygate.execution.recorded_trace import Event, Section, Trace
@@ -76,37 +77,37 @@ class OrderJudge:
     # -- what each event means -----------------------------------------------------------------------------------
 
     def _take(self, event: Event) -> None:
-        match event.kind:
-            case "optimizer":
+        match event.typed.kind:
+            case Kind.OPTIMIZER:
                 (number,) = event.optimizers()
-                gradients = Gradients.NONE if event.fields.get("empty") else Gradients.UNKNOWN
+                gradients = Gradients.NONE if event.typed.empty else Gradients.UNKNOWN
                 self._lines[number] = ParameterSet(number, OptimizerState(gradients))
-            case "backward":
+            case Kind.BACKWARD:
                 self._backward(event)
-            case "written":
+            case Kind.WRITTEN:
                 self._written(event)
-            case "touched":
+            case Kind.TOUCHED:
                 self._touched(event)
-            case "bounded":
+            case Kind.BOUNDED:
                 for line in self._of(event):
                     if line.state.gradients in _SCALED:
                         line.bounded = event
                         line.path.append(event)
-            case "zero_grad":
+            case Kind.ZERO_GRAD:
                 self._zero(event)
-            case "clip":
+            case Kind.CLIP:
                 self._clip(event)
-            case "unscale":
+            case Kind.UNSCALE:
                 self._unscale(event)
-            case "scaler.step":
+            case Kind.SCALER_STEP:
                 self._scaler_step(event)
-            case "optimizer.step":
+            case Kind.STEP:
                 self._optimizer_step(event)
-            case "update":
+            case Kind.UPDATE:
                 self._update(event)
-            case "scale" | "grad":
+            case Kind.SCALE | Kind.GRAD:
                 self._scaled_last = event.number
-            case "get_scale":
+            case Kind.GET_SCALE:
                 self._scale_read[event.scaler or 0] = True
                 self._scaled_last = event.number
 
@@ -114,9 +115,9 @@ class OrderJudge:
         for line in self._of(event):
             if line.state.gradients in _SCALED:
                 line.rewritten.append(event)
-                if event.fields.get("hid"):
+                if event.typed.measured.hid:
                     line.hidden = line.hidden or event
-            if event.fields.get("replaced"):
+            if event.typed.measured.replaced:
                 line.replaced = event
 
     def _touched(self, event: Event) -> None:
@@ -130,8 +131,8 @@ class OrderJudge:
             line.pending.clear()
             line.bounded = None
             step = max((line.last[move].number for move in _USES if move in line.last), default=0)
-            copied = replaced is not None and event.fields.get("factor") is not None  # and they are not all zeros
-            if (copied or event.fields.get("replaced")) and step > self._scaled_last:
+            copied = replaced is not None and event.typed.measured.factor is not None  # and they are not all zeros
+            if (copied or event.typed.measured.replaced) and step > self._scaled_last:
                 # what replaces spent gradients comes from elsewhere; else it may be made of them
                 is_new = line.state.gradients in (Gradients.SPENT, Gradients.WRITTEN)
                 self._feed(line, ProtocolEvent.WRITE if is_new else ProtocolEvent.ASSIGN, replaced or event)
@@ -140,7 +141,7 @@ class OrderJudge:
 
     def _keeps_scale(self, line: ParameterSet, event: Event) -> bool:
         """Whether scaled gradients are still scaled after a write: it changed them by far less than by the scale."""
-        factor, scale = event.fields.get("factor"), self._scale(line.scaler)
+        factor, scale = event.typed.measured.factor, self._scale(line.scaler)
         if line.state.gradients not in _SCALED or factor is None or scale is None:
             return False
         if self._scale_read.get(line.scaler or 0) and abs(factor - 1) > NEARLY:
@@ -157,10 +158,10 @@ class OrderJudge:
     def _backward(self, event: Event) -> None:
         for line in self._of(event):
             line.backwards += 1
-            if event.raised or event.fields.get("root") == "unclear":
+            if event.raised or event.typed.measured.unclear:
                 line.state = OptimizerState(Gradients.UNKNOWN, line.state.scaler)
                 continue
-            scaled = event.fields.get("root") == "scaled"
+            scaled = event.typed.scaled is True
             if scaled:
                 line.scaler = event.scaler
             self._note_wiped(line, event)
@@ -190,7 +191,7 @@ class OrderJudge:
                 line.path = [event]
 
     def _clip(self, event: Event) -> None:
-        if event.fields.get("endless"):
+        if event.typed.measured.endless:
             return  # it measures, and changes nothing
         lines = [line for line in self._of(event) if line.state.gradients in _KNOWN]
         lines = [line for line in lines if not self._is_of_the_divided(line, event)]
@@ -206,15 +207,15 @@ class OrderJudge:
         if line.divided is None:
             return False
         (number,) = line.divided.optimizers()
-        return int(clip.fields.get("tensors") or 0) <= int(self._trace.optimizers.get(number, {}).get("tensors", 0))
+        return (clip.typed.measured.tensors or 0) <= int(self._trace.optimizers.get(number, {}).get("tensors", 0))
 
     def _unscale(self, event: Event) -> None:
-        for number in event.fields.get("shared") or ():
+        for number in event.typed.measured.shared:
             if not event.raised:
-                self._lines.setdefault(int(number), ParameterSet(int(number))).divided = event
+                self._lines.setdefault(number, ParameterSet(number)).divided = event
         for line in self._of(event):
             self._note_divided(line, event)
-            if event.fields.get("inner"):
+            if event.typed.measured.inner:
                 continue
             self._note_other_scaler(line, event)
             line.scaler = event.scaler
@@ -240,13 +241,13 @@ class OrderJudge:
 
     def _turn_to(self, line: ParameterSet, event: Event) -> None:
         """The scaler's part of the state becomes that of the optimizer which this event is about."""
-        number = event.fields.get("object")
+        number = event.typed.object
         if number is None or number == line.object:
             return
         if line.object is not None:
             line.others[line.object] = line.state.scaler
-            line.state = OptimizerState(line.state.gradients, line.others.pop(int(number), ScalerState.READY))
-        line.object = int(number)
+            line.state = OptimizerState(line.state.gradients, line.others.pop(number, ScalerState.READY))
+        line.object = number
 
     def _note_divided(self, line: ParameterSet, event: Event) -> None:
         """Gradients that were unscaled as those of another optimizer, over all or some of the same parameters."""
@@ -272,14 +273,14 @@ class OrderJudge:
         for written in line.rewritten:
             self._rewrites.add(Rewrite(written, event, (written, *path), before, self._scale(line.scaler), bool(read)))
         line.rewritten.clear()
-        if line.hidden is not None and event.fields.get("found_inf") == 0:
+        if line.hidden is not None and event.typed.measured.found_inf == 0:
             line.checked = event
 
     def _note_hidden(self, line: ParameterSet, update: Event) -> None:
         """An inf that was taken out of the gradients before the scaler looked, so that it never backs off."""
         hidden, checked = line.hidden, line.checked
         line.hidden = line.checked = None
-        if hidden is not None and checked is not None and not update.fields.get("given"):
+        if hidden is not None and checked is not None and not update.typed.measured.given:
             path, before = (*line.path_to(checked), update), line.last.get(ProtocolEvent.SCALED_BACKWARD)
             certain = not self._scale_read.get(line.scaler or 0)
             self._hits.append(
@@ -310,7 +311,7 @@ class OrderJudge:
         for line in self._of(event):
             move = ProtocolEvent.OPTIMIZER_STEP
             state = line.state.gradients
-            if state is Gradients.UNSCALED and not (self._is_inf(line) or event.fields.get("unread")):
+            if state is Gradients.UNSCALED and not (self._is_inf(line) or event.typed.measured.unread):
                 # a hand-written check may stand before it, and what it let through is finite
                 move = ProtocolEvent.CHECKED_STEP
             if state in _SCALED and self._scale_read.get(line.scaler or 0):
@@ -319,8 +320,8 @@ class OrderJudge:
             self._after_step(line, event)
 
     def _update(self, event: Event) -> None:
-        if isinstance(scale := event.fields.get("scale"), int | float):
-            self._scales[event.scaler or 0] = float(scale)
+        if (scale := event.typed.measured.scale) is not None:
+            self._scales[event.scaler or 0] = scale
         lines = [line for line in self._lines.values() if line.scaler == event.scaler]
         if event.raised == "AssertionError":
             path = lines[0].path_to(event) if lines else (event,)
@@ -337,13 +338,13 @@ class OrderJudge:
         if line.wiped_now is not None:
             line.wiped_again.append(line.wiped_now)
         line.wiped = line.wiped_now = None
-        if event.fields.get("empty"):
+        if event.typed.empty:
             self._feed(line, ProtocolEvent.ZERO_GRAD, event)
 
     @staticmethod
     def _is_inf(line: ParameterSet) -> bool:
         found = line.last.get(ProtocolEvent.UNSCALE)
-        return found is not None and bool(found.fields.get("found_inf"))
+        return found is not None and bool(found.typed.measured.found_inf)
 
     # -- the table -----------------------------------------------------------------------------------------------
 
@@ -385,10 +386,10 @@ class OrderJudge:
 
         None where it read the scale, and the limit is not known.
         """
-        if clip.kind != "clip" or not self._scale_read.get(line.scaler or 0):
+        if clip.typed.kind is not Kind.CLIP or not self._scale_read.get(line.scaler or 0):
             return 0.0
-        limit, scale = clip.fields.get("limit"), self._scale(line.scaler)
-        return limit / scale if isinstance(limit, int | float) and scale else None
+        limit, scale = clip.typed.measured.limit, self._scale(line.scaler)
+        return limit / scale if limit is not None and scale else None
 
     def _certain(self, line: ParameterSet, before: OptimizerState) -> bool:
         """A write through `.data` is seen only where values are read; without, gradients may not be what they seem."""

@@ -9,7 +9,10 @@ from typing import Any
 
 from verifygate.base.json_lines import parsed
 from verifygate.base.regular_files import open_regular
+from verifygate.events.record import Event as TypedEvent
+from verifygate.events.record import Frame
 from verifygate.execution.recorded_shapes import is_event, is_fact
+from verifygate.execution.typed_events import typed
 
 MAX_BYTES = 256 * 1024 * 1024
 """Of all files together; the recorder's own bounds are far below."""
@@ -18,16 +21,6 @@ MAX_BYTES = 256 * 1024 * 1024
 STRANGE = "a line that the recorder did not write"
 _NOT_OURS = (KeyError, TypeError, ValueError, OverflowError)
 """What a line raises that somebody else wrote: the subject's process can write there as well."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A frame of the project's code."""
-
-    path: str
-    """Absolute."""
-    symbol: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +35,20 @@ class Event:
     autocast: str
     """What was in force: `cpu float16`; empty for nothing."""
     fields: dict[str, Any]
+    """The line as it was read."""
+    typed: TypedEvent = field(init=False, repr=False, compare=False)
+    """What it says, as the static stage would."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "typed", typed(self.number, self.kind, self.frames, self.autocast, self.fields))
 
     def optimizers(self) -> tuple[int, ...]:
         """The optimizers that it is about, by number."""
-        if (one := self.fields.get("optimizer")) is not None:
-            return (int(one),)
-        return tuple(int(each) for each in self.fields.get("optimizers", ()))
+        return self.typed.parameters or ()
 
     @property
     def scaler(self) -> int | None:
-        number = self.fields.get("scaler")
-        return None if number is None else int(number)
+        return self.typed.scaler
 
     @property
     def skipped(self) -> bool:
@@ -62,7 +58,7 @@ class Event:
     @property
     def raised(self) -> str:
         """Type of the error that the call ended in; empty where it returned."""
-        return str(self.fields.get("raised", ""))
+        return self.typed.raised
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from verifygate.execution.recorded_trace import Event, Frame
+from verifygate.events.record import Frame
+from verifygate.execution.recorded_trace import Event
 
 SAME, DIFFERENT = 1e-4, 1e-2
 """Relative: what counts as one size, and what as sizes that differ."""
@@ -49,9 +50,9 @@ class Rewrites:
     def clips(self) -> Iterator[tuple[Rewrite, bool]]:
         """The first write of each statement that clips, and whether its limit is known to ignore the scale."""
         for rewrites in self._seen.values():
-            measured = [rewrite for rewrite in rewrites if rewrite.written.fields.get("norm") and not rewrite.read]
-            sizes = [(size, rewrite.scale) for rewrite in measured for size in rewrite.written.fields["sizes"]]
-            whole = [(rewrite.written.fields["norm"], rewrite.scale) for rewrite in measured]
+            measured = [rewrite for rewrite in rewrites if rewrite.written.typed.measured.norm and not rewrite.read]
+            sizes = [(size, rewrite.scale) for rewrite in measured for size in rewrite.written.typed.measured.sizes]
+            whole = [(norm, rewrite.scale) for rewrite in measured if (norm := rewrite.written.typed.measured.norm)]
             for pairs in (
                 [(a, b, scale) for (a, b, _, _), scale in sizes],
                 [(a, b, scale) for (_, _, a, b), scale in sizes],
@@ -64,7 +65,7 @@ class Rewrites:
     def sums(self) -> Iterator[tuple[Rewrite, bool]]:
         """The first write of each statement that adds what has no scale, and whether the scale changed meanwhile."""
         for rewrites in self._seen.values():
-            added = [each for each in rewrites if each.written.fields.get("added") and each.scale]
+            added = [each for each in rewrites if each.written.typed.measured.added and each.scale]
             if added and (certain := _ignores_the_scale(added)) is not None:
                 yield added[0], certain
 
@@ -73,7 +74,7 @@ def _ignores_the_scale(added: list[Rewrite]) -> bool | None:
     """Whether what a statement adds is known (True) or likely (False) to ignore the scale; None where it is neither."""
     scales = [each.scale or 0.0 for each in added]
     changed = len(set(scales)) > 1
-    factors = [abs(each.written.fields.get("multiple") or 0.0) for each in added]
+    factors = [abs(each.written.typed.measured.multiple or 0.0) for each in added]
     if all(factors):
         if changed and max(factors) <= min(factors) * (1 + SAME):
             return True
@@ -81,7 +82,7 @@ def _ignores_the_scale(added: list[Rewrite]) -> bool | None:
         follows = changed and max(by_scale) <= min(by_scale) * (1 + DIFFERENT)
         read = any(each.read for each in added)
         return None if follows or read or max(factors) > MOST_DECAY or min(scales) < LEAST_SCALE else False
-    sizes = [each.written.fields["added"] for each in added]
+    sizes = [each.written.typed.measured.added or 0.0 for each in added]
     often = changed and len(sizes) >= OFTEN
     return True if often and max(sizes) <= min(sizes) * (1 + NEAR) else None
 

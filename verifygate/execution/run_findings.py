@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from verifygate.base.counts import counted
+from verifygate.events.record import Frame
 from verifygate.execution.observed_violation import ObservedViolation
-from verifygate.execution.recorded_trace import Event, Frame
+from verifygate.execution.recorded_trace import Event
 from verifygate.execution.run_rules import FORMS, RULES
 from verifygate.model import Certainty, Detail, Finding, PathStep, Witness
 from verifygate.model.fingerprint import Fingerprints
