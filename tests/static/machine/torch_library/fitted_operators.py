@@ -41,6 +41,8 @@ class Fit(NamedTuple):
     policies: tuple[Autocast, Autocast]
     several: str = "never"
     """When a tuple comes out: never, always, or where this argument is given."""
+    same: bool = False
+    """Tensors of different floating-point dtypes are refused."""
     floats: bool = False
     """Nothing is known of integers, and of complex tensors."""
 
@@ -51,18 +53,30 @@ NO_FIT = Fit((), True, (), (Autocast.KEEP, Autocast.KEEP))
 def fitted(name: str, measured: Measured) -> Fit | None:
     """The first hypothesis that agrees with everything that was seen, or else with what was seen of floats alone."""
     every = [one for one in measured.seen if one.results and one.asked is None]
-    floats = [
-        one for one in every if all(dtype in FLOATS for place in one.floating for dtype, _ in one.operands[place])
-    ]
-    found = [_fitted(name, every), (_fitted(name, floats) or NO_FIT)._replace(floats=True)]
+    floats = [one for one in every if _are_floats(one)]
+    same = _refuses_mixed(measured.seen)
+    found = [_fitted(name, every, same), (_fitted(name, floats, same) or NO_FIT)._replace(floats=True)]
     known = [fit for fit in found if fit is not None and fit.results]
     best = min(known, key=lambda fit: (fit.policies.count(Autocast.UNKNOWN), fit.floats), default=None)
-    return None if best is None else _with_banned(measured, best)
+    return None if best is None else _with_banned(measured, best)._replace(same=same)
 
 
-def _fitted(name: str, seen: list[Seen]) -> Fit | None:
+def _refuses_mixed(seen: list[Seen]) -> bool:
+    mixed = [one for one in seen if one.mode == "off" and _are_floats(one) and len(_floating(one)) > 1]
+    return bool(mixed) and all(one.results is None for one in mixed)
+
+
+def _floating(one: Seen) -> set[str]:
+    return {dtype for place in one.floating for dtype, _ in one.operands[place]}
+
+
+def _are_floats(one: Seen) -> bool:
+    return _floating(one) <= FLOATS
+
+
+def _fitted(name: str, seen: list[Seen], all_first: bool) -> Fit | None:
     best = None
-    for places in _places(seen) if seen else ():
+    for places in _places(seen, all_first) if seen else ():
         for numbers in (True, False):
             for rule in RULES:
                 tried = Fit(places, numbers, (rule,), (Autocast.KEEP,) * 2)
@@ -98,7 +112,7 @@ def _agree(seen: list[Seen], mode: str, fit: Fit, index: int) -> bool:
     return True
 
 
-def _places(seen: list[Seen]) -> list[tuple[Place, ...]]:
+def _places(seen: list[Seen], all_first: bool) -> list[tuple[Place, ...]]:
     """Which arguments may be those that take part: all that hold floating-point tensors, all that hold any, some."""
     floating, tensors = [], []
     for one in seen:
@@ -106,7 +120,8 @@ def _places(seen: list[Seen]) -> list[tuple[Place, ...]]:
             if any(kind is not Kind.NUMBER for _, kind in operands):
                 tensors += [place] * (place not in tensors)
                 floating += [place] * (place not in floating and place in one.floating)
-    found = [tuple(floating), tuple(tensors), *((place,) for place in tensors)]
+    found = [tuple(floating)] if all_first else [tuple(tensors[:1]), tuple(floating)]
+    found += [tuple(tensors), *((place,) for place in tensors)]
     found += [tuple(tensors[1:]), tuple(tensors[:2])] if len(tensors) > 2 else []
     return found
 
@@ -158,6 +173,7 @@ def _row(name: str, function: Callable[..., Any], measured: Measured, fit: Fit) 
         cuda = Autocast.KEEP  # the CPU's policy stays in force there, and CUDA has no kernel of its own
     flags = [
         "" if fit.numbers else "no_numbers",
+        "same" if fit.same and len(fit.places) > 1 else "",
         "floats" if fit.floats else "",
         "view" if measured.view else "",
         "graph" if measured.graph else "",

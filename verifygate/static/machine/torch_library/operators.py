@@ -69,6 +69,8 @@ class Operator:
     takes_dtype: bool = False
     numbers: bool = True
     """Numbers of Python at these places take part too."""
+    same: bool = False
+    """It refuses tensors of different floating-point dtypes, so that one that is known tells of all."""
     floats_only: bool = False
     """What comes of integers and complex tensors is not known."""
 
@@ -166,6 +168,8 @@ def result_dtypes(
         return (frozenset(),) * len(operator.results)
     lower = region[1] if region is not None else None
     taking = [each for each in operands if operator.numbers or each.kind is not Kind.NUMBER]
+    if operator.same:
+        taking = [each for each in taking if each.dtypes] or taking
 
     def by(rule: str) -> Callable[[Sequence[tuple[str, Kind]]], str | None]:
         def result(chosen: Sequence[tuple[str, Kind]]) -> str | None:
@@ -208,6 +212,7 @@ def _read(name: str, row: str) -> Operator:
         dtype_position=int(position) if position else None,
         takes_dtype=position is not None,
         numbers="no_numbers" not in values,
+        same="same" in values,
         floats_only="floats" in values,
     )
 
