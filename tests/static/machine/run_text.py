@@ -10,7 +10,7 @@ from verifygate.sources.tree import Sources
 from verifygate.static.machine.attributes import module_address
 from verifygate.static.machine.call import Library
 from verifygate.static.machine.core import Limits
-from verifygate.static.machine.machine import Machine, deep_calls
+from verifygate.static.machine.machine import Machine
 from verifygate.static.machine.values import (
     Absent,
     Condition,
@@ -40,8 +40,7 @@ def run(
 ) -> Machine:
     """The machine after it ran `train.py`."""
     machine = Machine(program_of(text, files), libraries, limits)
-    with deep_calls():
-        assert machine.run_module(MAIN)
+    assert machine.run_module(MAIN)
     return machine
 
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 
+from verifygate.base.failures import contained, room_for_nesting, words_of
 from verifygate.base.records import record
+from verifygate.static.machine.attributes import module_address
 from verifygate.static.machine.call import Library
-from verifygate.static.machine.core import Emitted, EndedError, Limits, OverBudgetError
+from verifygate.static.machine.core import Emitted, EndedError, Limits, OverBudgetError, Running
+from verifygate.static.machine.entries import Entry
 from verifygate.static.machine.python.library import PYTHON
 from verifygate.static.machine.statements import Statements
-from verifygate.static.machine.values import ClassValue, Constant, FunctionValue, Option, Place, Unknown, Value
+from verifygate.static.machine.values import (
+    Address,
+    ClassValue,
+    Constant,
+    Descriptor,
+    FunctionValue,
+    Option,
+    Place,
+    Unknown,
+    Value,
+)
 from verifygate.static.symbols.program import Program
 
 _FRAMES = 12_000
@@ -32,6 +43,26 @@ class Machine(Statements):
         super().__init__(program, (PYTHON, *libraries), limits)
         if observer is not None:
             self.observer = lambda place: observer(self, place)
+
+    def run(self, entry: Entry) -> None:
+        """Run an entry."""
+        if not entry.symbol:
+            self.run_module(entry.path)
+            return
+        self.load_module(entry.path)
+        owner, _, name = entry.symbol.rpartition(".")
+        home: Address | None = module_address(entry.path)
+        cls: Value | None = None
+        for each in owner.split(".") if owner else ():
+            cls = self.field(home, each) if home is not None else None
+            home = cls.address if isinstance(cls, ClassValue) else None
+        function = self.field(home, name) if home is not None else None
+        function = function.function if isinstance(function, Descriptor) else function
+        if isinstance(function, FunctionValue):
+            module = self.program.module(entry.path)
+            assert module is not None  # noqa: S101 - its function is there
+            self.frame = Running(module_address(entry.path), module, "")
+            self.run_alone(function, cls if isinstance(cls, ClassValue) else None)
 
     def run_module(self, path: str) -> bool:
         """Run a file as a program; tells whether it came to its end."""
@@ -80,7 +111,7 @@ class Machine(Statements):
 class Outcome:
     """What running one entry showed."""
 
-    entry: str
+    entry: Entry
     events: tuple[Emitted, ...] = ()
     not_followed: tuple[Unknown, ...] = ()
     steps: int = 0
@@ -88,32 +119,25 @@ class Outcome:
     """Why it was given up; empty where it was not."""
 
 
-@contextmanager
-def deep_calls() -> Iterator[None]:
-    """Let Python nest calls as deep as the machine may go."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _FRAMES))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
-
-
-def run_program(
+def run_entry(
     program: Program,
-    path: str,
+    entry: Entry,
     libraries: Iterable[Library] = (),
     limits: Limits | None = None,
     observer: Observer | None = None,
 ) -> Outcome:
-    """Run one file as a program. A fault of the machine's own ends this entry alone, and is said."""
+    """Run one entry. What ends it early, a fault of the machine's own too, ends this one alone, and is said."""
     machine = Machine(program, libraries, limits, observer)
     ended = ""
-    with deep_calls():
+    with room_for_nesting(_FRAMES):
         try:
-            machine.run_module(path)
+            machine.run(entry)
         except OverBudgetError:
             ended = f"more than {machine.limits.steps} steps"
         except RecursionError:
             ended = "nested too deeply"
-    return Outcome(path, tuple(machine.events), tuple(machine.not_followed), machine.steps, ended)
+        except EndedError:
+            pass
+        except Exception as error:
+            ended = f"the machine broke: {words_of(contained(error))}"
+    return Outcome(entry, tuple(machine.events), tuple(machine.not_followed), machine.steps, ended)

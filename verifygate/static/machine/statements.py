@@ -25,6 +25,7 @@ from verifygate.static.machine.values import (
 )
 from verifygate.static.syntax.deferred import DEFERRED
 
+_COMPOUND = ast.If | ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Try | ast.Match
 _FAR_PAST = 2
 """An entry that takes so many times its budget is given up."""
 
@@ -33,7 +34,7 @@ class Statements(Imports, Managers, Loops):
     """How statements run."""
 
     observer: Callable[[Place], None] | None = None
-    """Told of each line, after its statement has run."""
+    """Told of each line: after its statement has run, before a block begins."""
 
     def run_block(self, body: list[ast.stmt]) -> bool:
         """Run statements one after another; tells whether the last one goes on."""
@@ -46,12 +47,15 @@ class Statements(Imports, Managers, Loops):
             raise OverBudgetError
         self.frame.line = node.lineno
         run = _KINDS.get(kind_of(node))
+        if self.observer is not None and isinstance(node, _COMPOUND):
+            self.observer(self.place)
         try:
             goes_on = True if run is None else run(self, node)
         except EndedError:
-            goes_on = False
-        if self.observer is not None and goes_on:
-            self.observer(Place(self.frame.module.path, node.lineno))
+            return False
+        if self.observer is not None and not isinstance(node, _COMPOUND):
+            self.frame.line = node.lineno
+            self.observer(self.place)
         return goes_on
 
     # -- simple ones ---------------------------------------------------------------------------------------------
