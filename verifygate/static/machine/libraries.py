@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from verifygate.static.machine.call import Library
+from verifygate.static.machine.torch_library.library import TORCH
 
-LIBRARIES: tuple[Library, ...] = ()
-"""None yet: what a program does with torch is not followed."""
+LIBRARIES: tuple[Library, ...] = (TORCH,)

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # beside the machine's own t
 from run_text import program_of, run, variable
 
 from verifygate.events.record import Kind
-from verifygate.static.machine.machine import run_program
+from verifygate.static.machine.machine import Entry, run_entry
 from verifygate.static.machine.torch_library.library import TORCH
 
 IMPORTS = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
@@ -74,7 +74,7 @@ def recorded(text: str) -> set[Row]:
 
 def on_machine(text: str) -> tuple[set[Row], Any]:
     """What the machine says that it does; a dtype that is not known is `?`."""
-    outcome = run_program(program_of(text), "train.py", (TORCH,))
+    outcome = run_entry(program_of(text), Entry("train.py"), (TORCH,))
     rows = set()
     for each in outcome.events:
         event = each.event
