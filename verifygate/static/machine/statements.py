@@ -81,7 +81,7 @@ class Statements(Imports, Managers, Loops):
     def _augmented(self, node: ast.AugAssign) -> bool:
         name = node.op.__class__.__name__
         left, right = self.eval(node.target), self.eval(node.value)
-        self.assign(node.target, self.operate(name, left, right, self.site(node)))
+        self.assign(node.target, self.operate(name, left, right, self.site(node), in_place=True))
         return True
 
     def _return(self, node: ast.Return) -> bool:
