@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from verifygate.static.machine.attributes import Attributes
 from verifygate.static.machine.core import ITEMS, REST, Running
 from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.memo import Memo
 from verifygate.static.machine.store import State
 from verifygate.static.machine.values import (
     ABSENT,
@@ -37,7 +38,7 @@ _MOST_REACHED = 400
 """Objects that are looked through for what an unknown call may change."""
 
 
-class Calls(Attributes):
+class Calls(Memo, Attributes):
     """How calls run."""
 
     def call(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], site: Hashable) -> Value:
@@ -94,10 +95,14 @@ class Calls(Attributes):
             return self._generator(function, args, keywords, site)
         reason = self._not_entered(code)
         if reason:
+            self.ended += 1
             found = self.unknown(reason)
             self.reach((*args, *keywords.values()), reason)
             return found
-        return self.run_function(function, self.bind(function, args, keywords), site)
+        variables = self.bind(function, args, keywords)
+        return self.remembered(
+            function, variables, self.context.child(site), lambda: self.run_function(function, variables, site)
+        )
 
     def _not_entered(self, code: Code) -> str:
         """Why a function is not followed here; empty where it is."""
