@@ -124,7 +124,7 @@ PROGRAMS = {
         o = torch.tensor([1, 2.0])
         p = h.float().softmax(-1, torch.bfloat16)
         q = x[0] ** 2
-        h += x
+        h.add_(x)
         r = torch.einsum("ij,jk->ik", h, h)
         s = torch.full((2,), 1)
         t = x.new_zeros(2)

@@ -29,6 +29,7 @@ from verifygate.static.machine.torch_library.tensors import (
     CASTING,
     asked_of,
     default_dtype,
+    device_named,
     named_dtypes,
     run_operator,
 )
@@ -80,7 +81,9 @@ def _fill(call: Call, made: Object, name: str) -> None:
     asked = call.keywords.get("dtype")
     dtypes = frozenset({default_dtype(call)}) if asked is None or asked == NONE else named_dtypes(asked)
     if holds_parameters(name):
-        call.set(made, OWN, Tensor(dtypes, "cpu", True, place=call.place))
+        where = call.keywords.get("device")
+        device = "" if where is None else device_named(where)
+        call.set(made, OWN, Tensor(dtypes, device, True, place=call.place))
         if call.keywords.get("bias") == constant(False):
             call.set(made, "bias", NONE)
     elif name in WRAPPERS:
@@ -134,7 +137,7 @@ def _cast(call: Call) -> Value:
     for before in dict.fromkeys(tensor.dtypes for _, _, tensor, _ in all_held(call, call.receiver)):
         after = before if dtypes is None else dtypes
         name = f"torch.Tensor.{call.name}"
-        call.emit(Event.OPERATOR, operator=name, dtypes_in=(before,), dtypes_out=(after,))
+        call.emit(Event.OPERATOR, operator=name, dtypes_in=(before,), dtypes_out=(after,), grad_mode=False)
     cast_all(call, call.receiver, change)
     return call.receiver
 

@@ -50,7 +50,6 @@ _BY_DEFAULT = {"cpu": "bfloat16"}
 _CALLED = (FunctionValue, Bound)
 _CONDITIONS = frozenset(
     [
-        "torch.cuda.is_available",
         "torch.backends.mps.is_available",
         "torch.cuda.is_bf16_supported",
         "torch.xpu.is_available",
@@ -239,6 +238,7 @@ FUNCTIONS: dict[str, Handler] = {
         for name in ("custom_fwd", "custom_bwd")
     },
     **dict.fromkeys(_CONDITIONS, _condition),
+    "torch.cuda.is_available": lambda _: TRUE,  # a program is judged as it runs where it is meant to
     "torch.set_default_dtype": _set_default,
     "torch.set_default_tensor_type": _set_default,
     "torch.get_default_dtype": lambda call: call.switch("default_dtype") or LibraryName("torch.float32"),
