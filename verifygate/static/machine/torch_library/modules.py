@@ -193,6 +193,8 @@ def _modules(call: Call) -> Value:
 
 def _state(call: Call) -> Value:
     found = [tensor for _, _, tensor, _ in all_held(call, call.receiver)]
+    for dtypes in dict.fromkeys(each.dtypes for each in found):
+        call.emit(Event.OPERATOR, operator="torch.Tensor.detach", dtypes_in=(dtypes,), dtypes_out=(dtypes,))
     missing = has_unknown_parts(call, call.receiver)
     rest = joined([*found, *([missing] if missing else [])]) if found or missing else None
     plain = replace(rest, is_parameter=False, graph=False) if isinstance(rest, Tensor) else rest
@@ -281,6 +283,14 @@ def _iterated(call: Call) -> Value:
     return Tuple(items)
 
 
+def _requires(call: Call) -> Value:
+    held_here = [tensor for _, _, tensor, is_parameter in all_held(call, call.receiver) if is_parameter]
+    for dtypes in dict.fromkeys(each.dtypes for each in held_here):
+        name = "torch.Tensor.requires_grad_"
+        call.emit(Event.OPERATOR, operator=name, dtypes_in=(dtypes,), dtypes_out=(dtypes,))
+    return call.receiver
+
+
 def _same(call: Call) -> Value:
     return call.receiver
 
@@ -307,8 +317,9 @@ METHODS: dict[str, Handler] = {
     "state_dict": _state,
     **dict.fromkeys(("load_state_dict", "__init__", "extra_repr", "_init_weights", "reset_parameters"), _nothing),
     **dict.fromkeys(("register_buffer", "register_parameter", "register_module", "add_module"), _register),
-    **dict.fromkeys(("train", "eval", "requires_grad_", "share_memory", "compile"), _same),
+    **dict.fromkeys(("train", "eval", "share_memory", "compile"), _same),
     "apply": _apply,
+    "requires_grad_": _requires,
     "zero_grad": _zero_grad,
     "__call__": _run,
     "register_forward_hook": lambda call: call.new("torch.utils.hooks.RemovableHandle"),

@@ -249,18 +249,6 @@ FUNCTIONS: dict[str, Handler] = {
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.compile": _identity,
     "torch.jit.script": _identity,
-    **dict.fromkeys(
-        (
-            "torch.manual_seed",
-            "torch.cuda.manual_seed_all",
-            "torch.set_num_threads",
-            "torch.cuda.set_device",
-            "torch.set_float32_matmul_precision",
-            "torch.cuda.empty_cache",
-            "torch.cuda.synchronize",
-        ),
-        lambda _: NONE,
-    ),
 }
 METHODS: dict[str, dict[str, Handler]] = {
     AUTOCAST: {"__init__": _initialize, "__enter__": _enter, "__exit__": _leave, "__call__": _decorate},

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
-from verifygate.static.machine.call import Call, Handler, tuple_of
+from verifygate.static.machine.call import PROCESS, REGIONS, Call, Handler, tuple_of
 from verifygate.static.machine.lattice import atoms, joined
-from verifygate.static.machine.torch_library.dtypes import ALL, Dtypes, Kind, Operand, dtype_named, to_floating
+from verifygate.static.machine.torch_library.dtypes import ALL, HALVES, Dtypes, Kind, Operand, dtype_named, to_floating
 from verifygate.static.machine.torch_library.operators import Operator, operator, result_dtypes
 from verifygate.static.machine.values import (
     NONE,
@@ -19,6 +19,7 @@ from verifygate.static.machine.values import (
     OneOf,
     Option,
     Region,
+    Regions,
     Tensor,
     Tuple,
     Unknown,
@@ -116,15 +117,23 @@ def named_dtypes(value: Value | None) -> Dtypes:
     return frozenset(found) if all(found) else frozenset()
 
 
-def effective_region(call: Call, device: str) -> tuple[Region | None, bool]:
-    """The autocast region that acts on tensors of a device, and whether that is known."""
-    regions = call.regions
-    if regions is None:
-        return None, False
-    for region in reversed(regions):
-        if region.kind == "autocast" and (not device or not region.device or region.device == device):
-            return (region if region.enabled is not False else None), region.enabled is not None and bool(region.dtypes)
-    return None, True
+def regions_for(call: Call, device: str) -> list[tuple[str, str] | None]:
+    """The autocast regions that may act on tensors of a device, as device type and dtype; None for none."""
+    stacks = call.machine.field(PROCESS, REGIONS)
+    found: dict[tuple[str, str] | None, None] = {}
+    for atom in atoms(stacks) if stacks is not None else ():
+        region = _acting(atom.stack if isinstance(atom, Regions) else (), device)
+        if region is None or not region.enabled:
+            found[None] = None
+        if region is not None and region.enabled is not False:
+            for dtype in sorted(region.dtypes or HALVES):
+                found[(region.device or device, dtype)] = None
+    return list(found) or [None]
+
+
+def _acting(stack: tuple[Region, ...], device: str) -> Region | None:
+    fitting = (each for each in reversed(stack) if each.kind == "autocast" and device in ("", each.device))
+    return next(fitting, None)
 
 
 def device_of(tensors: Iterable[Tensor]) -> str:
@@ -226,13 +235,8 @@ def dtypes_of_call(call: Call, known: Operator, args: tuple[Value, ...], tensors
     if into is not None and not _is_absent(into):
         return tuple(each.dtypes for each in tensors_in(into, call)) or (frozenset(),)
     operands = [each for value in known.operands(args, call.keywords) for each in operand_of(value, call)]
-    region, is_known = effective_region(call, device_of(tensors))
     default = default_dtype(call)
-    if not is_known:
-        return (frozenset(),) * len(known.results)
-    if region is None:
-        return result_dtypes(known, operands, None, default)
-    each = [result_dtypes(known, operands, (region.device, dtype), default) for dtype in sorted(region.dtypes)]
+    each = [result_dtypes(known, operands, region, default) for region in regions_for(call, device_of(tensors))]
     return tuple(frozenset().union(*of) if all(of) else frozenset() for of in zip(*each, strict=True))
 
 
@@ -372,13 +376,21 @@ def _same(call: Call) -> Value:
     return call.receiver
 
 
+def _requires(call: Call) -> Value:
+    if not isinstance(call.receiver, Tensor):
+        return call.receiver
+    _emit_cast(call, call.receiver, call.receiver)
+    wanted = call.constant(0, "requires_grad", True)
+    return replace(call.receiver, graph=wanted if isinstance(wanted, bool) else None)
+
+
 METHODS: dict[str, Handler] = {
     "to": _to,
     "type": _type,
     "type_as": _type_as,
     "cuda": _moved("cuda"),
     "cpu": _moved("cpu"),
-    "requires_grad_": _same,
+    "requires_grad_": _requires,
     "retain_grad": lambda _: NONE,
     "register_hook": lambda call: call.new("torch.utils.hooks.RemovableHandle"),
     "share_memory_": _same,
