@@ -161,10 +161,10 @@ class Call:
         of = LibraryName(cls) if isinstance(cls, str) else cls
         return self.machine.new_object(of, (self.site, part) if part else self.site, fields)
 
-    def listed(self, values: Iterable[Value], rest: Value | None = None, kind: str = "list") -> Container:
-        """Make a list, or with other keys a dict, of values."""
+    def listed(self, values: Iterable[Value], rest: Value | None = None, part: str = "list") -> Container:
+        """Make a list of values; `part` tells several that one call makes."""
         given = tuple(values)
-        return self.machine.new_container(kind, (self.site, "list"), Items(tuple(range(len(given))), given, rest))
+        return self.machine.new_container("list", (self.site, part), Items(tuple(range(len(given))), given, rest))
 
     def get(self, of: Object | Address, name: str) -> Value | None:
         """A field of an object; None where it is not there."""

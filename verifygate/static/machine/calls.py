@@ -140,7 +140,10 @@ class Calls(Attributes):
             ends = self._ends(function.code.node)
         finally:
             self.frame, self.context = caller, context
-        return self.join_ends(ends)
+        result = self.join_ends(ends)
+        if not function.code.has_inner:
+            self.state.store.drop(address)
+        return result
 
     def _ends(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[tuple[State, Value]]:
         if isinstance(node, ast.Lambda):

@@ -234,6 +234,13 @@ class Expressions(Calls):
     def _await(self, node: ast.Await) -> Value:
         return self.eval(node.value)
 
+    def _slice(self, node: ast.Slice) -> Value:
+        """`a:b` among several indices."""
+        for each in (node.lower, node.upper, node.step):
+            if each is not None:
+                self.eval(each)
+        return Unknown("a slice")
+
     def _starred(self, node: ast.Starred) -> Value:
         return self.eval(node.value)
 
@@ -251,34 +258,48 @@ class Expressions(Calls):
         left, right = self.eval(node.left), self.eval(node.right)
         return self.operate(node.op.__class__.__name__, left, right, self.site(node))
 
-    def operate(self, name: str, left: Value, right: Value, site: Hashable) -> Value:
-        """`left + right`, and the like."""
+    def operate(self, name: str, left: Value, right: Value, site: Hashable, *, in_place: bool = False) -> Value:
+        """`left + right`, and the like; `in_place`: `left += right`."""
         if isinstance(left, OneOf):
-            return self.each_way(left, lambda atom: self.operate(name, atom, right, site))
+            return self.each_way(left, lambda atom: self.operate(name, atom, right, site, in_place=in_place))
         if isinstance(right, OneOf):
-            return self.each_way(right, lambda atom: self.operate(name, left, atom, site))
+            return self.each_way(right, lambda atom: self.operate(name, left, atom, site, in_place=in_place))
         if isinstance(left, Constant) and isinstance(right, Constant):
             return computed(left, name, right)
-        if name in DUNDERS:
-            for one, other, method in ((left, right, f"__{DUNDERS[name]}__"), (right, left, f"__r{DUNDERS[name]}__")):
-                if isinstance(one, Tensor | Object):
-                    found = self.dunder(one, method, (other,), site)
-                    if found is not None:
-                        return found
+        found = self._by_methods(name, left, right, site, in_place=in_place) if name in DUNDERS else None
+        if found is not None:
+            return found
         if isinstance(left, Option) and isinstance(right, Constant) and name in SIGNS:
             default = computed(left.default, name, right) if left.default is not None else None
-            return Option(
-                f"{left.identity} {SIGNS[name]} {right.value!r}", default if isinstance(default, Constant) else None
-            )
-        return self._of_sequences(name, left, right, site)
+            known = default if isinstance(default, Constant) else None
+            return Option(f"{left.identity} {SIGNS[name]} {right.value!r}", known)
+        return self._of_sequences(name, left, right, site, in_place=in_place)
 
-    def _of_sequences(self, name: str, left: Value, right: Value, site: Hashable) -> Value:
+    def _by_methods(self, name: str, left: Value, right: Value, site: Hashable, *, in_place: bool) -> Value | None:
+        """The same by the methods of the operands' classes; None where these are neither tensors nor objects."""
+        middle = DUNDERS[name]
+        tries = [(left, right, f"__{middle}__"), (right, left, f"__r{middle}__")]
+        if in_place:
+            tries.insert(0, (left, right, f"__i{middle}__"))
+        for one, other, method in tries:
+            if isinstance(one, Tensor | Object):
+                found = self.dunder(one, method, (other,), site)
+                if found is not None:
+                    return found
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            return self.unknown(f"no model of `{TENSOR}.__{middle}__`")
+        return None
+
+    def _of_sequences(self, name: str, left: Value, right: Value, site: Hashable, *, in_place: bool) -> Value:
         mine, theirs = self.items(left), self.items(right)
         if name == "Add" and mine is not None and theirs is not None:
             values = (*mine.values, *theirs.values)
             items = Items(tuple(range(len(values))), values)
             if mine.rest is not None or theirs.rest is not None:
                 items = Items((), (), joined((*mine.all, *theirs.all)))
+            if in_place and isinstance(left, Container):
+                self.set_items(left, items)
+                return left
             return Tuple(items) if isinstance(left, Tuple) else self.new_container("list", site, items)
         if name == "Mult" and mine is not None and mine.all:
             items = Items((), (), joined(mine.all))
@@ -298,9 +319,7 @@ class Expressions(Calls):
         """What a method of an operator gives; None where there is none."""
         if isinstance(of, Tensor):
             handler = self.library_handler("method", TENSOR, method)
-            if handler is None:
-                return self.unknown(f"no model of `{TENSOR}.{method}`")
-            return self.handled(handler, method, site, args, receiver=of)
+            return self.handled(handler, method, site, args, receiver=of) if handler is not None else None
         found = self.inherited(of.cls, method, of, site)
         return self.call(found, args, {}, site) if found is not None and not isinstance(found, Unknown) else None
 
@@ -339,11 +358,12 @@ class Expressions(Calls):
         tensor = next((each for each in (left, right) if isinstance(each, Tensor)), None)
         if tensor is not None and name in COMPARING:
             other = right if tensor is left else left
-            return self.dunder(tensor, f"__{COMPARING[name]}__", (other,), self.site(node)) or NONE
+            found = self.dunder(tensor, f"__{COMPARING[name]}__", (other,), self.site(node))
+            return found if found is not None else self.unknown("a comparison of tensors")
         if name in ("In", "NotIn"):
-            found = self._contains(left, right)
-            if found is not None:
-                return constant(found is (name == "In"))
+            known = self._contains(left, right)
+            if known is not None:
+                return constant(known is (name == "In"))
         fresh = self.fresh_test(node)
         return self.mapped(left, lambda one: self.mapped(right, lambda other: compared(one, name, other, fresh)))
 
@@ -386,4 +406,5 @@ KINDS: dict[type[ast.AST], Callable[[Any, Any], Value]] = {
     ast.Yield: Expressions._yield,
     ast.YieldFrom: Expressions._yield_from,
     ast.Starred: Expressions._starred,
+    ast.Slice: Expressions._slice,
 }

@@ -24,8 +24,11 @@ from verifygate.static.machine.values import (
     Value,
 )
 from verifygate.static.syntax.deferred import DEFERRED
+from verifygate.static.syntax.traversal import children
 
 _COMPOUND = ast.If | ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Try | ast.Match
+_YIELDS = frozenset({ast.Yield, ast.YieldFrom})
+_INNER = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
 _FAR_PAST = 2
 """An entry that takes so many times its budget is given up."""
 
@@ -78,7 +81,7 @@ class Statements(Imports, Managers, Loops):
     def _augmented(self, node: ast.AugAssign) -> bool:
         name = node.op.__class__.__name__
         left, right = self.eval(node.target), self.eval(node.value)
-        self.assign(node.target, self.operate(name, left, right, self.site(node)))
+        self.assign(node.target, self.operate(name, left, right, self.site(node), in_place=True))
         return True
 
     def _return(self, node: ast.Return) -> bool:
@@ -137,8 +140,8 @@ class Statements(Imports, Managers, Loops):
         found = self.codes.get(node)
         if found is None:
             body = [node.body] if isinstance(node, ast.Lambda) else node.body
-            yields = any(_yields(each) for each in body)
-            found = self.codes[node] = Code(node, self.frame.module, name, yields)
+            kinds = {kind for each in body for kind in _kinds_in(each)}
+            found = self.codes[node] = Code(node, self.frame.module, name, bool(kinds & _YIELDS), bool(kinds & _INNER))
         return found
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -217,16 +220,16 @@ class Statements(Imports, Managers, Loops):
         return self.go_on([start, *left])
 
 
-def _yields(node: ast.AST) -> bool:
-    """Whether a statement yields, itself and not in a function inside it."""
+def _kinds_in(node: ast.AST) -> set[type[ast.AST]]:
+    """The kinds of nodes in a statement, but for those in functions inside it."""
+    found: set[type[ast.AST]] = set()
     stack = [node]
     while stack:
         each = stack.pop()
-        if isinstance(each, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            stack += ast.iter_child_nodes(each)
-    return False
+        found.add(each.__class__)
+        if each.__class__ not in _INNER:
+            stack += children(each)
+    return found
 
 
 def _merged(lines: list[list[Any]]) -> tuple[Any, ...]:

@@ -15,7 +15,6 @@ Cell = dict[str, Value]
 """The fields of one object."""
 ReadLog = dict[tuple[Address, str], Value]
 """Field of an object -> what it held when it was first read."""
-_MOST_LAYERS = 8
 MANY = "#many"
 """The field of an address that stands for several objects: what is written there may be written to another one."""
 
@@ -38,11 +37,8 @@ class Store:
     def fork(self) -> Store:
         """Another store that holds the same, from here on by itself."""
         if self._own:
-            self._layers = (self._own, *self._layers)
+            self._layers = _pushed(self._own, self._layers)
             self._own = {}
-            if len(self._layers) > _MOST_LAYERS:
-                *upper, root = self._layers
-                self._layers = (_flat(upper), root)
         return Store(self._layers, self.log)
 
     def fields(self, address: Address) -> Cell:
@@ -83,6 +79,11 @@ class Store:
         if again:
             cell[MANY] = ABSENT
 
+    def drop(self, address: Address) -> None:
+        """Forget an object that nothing leads to."""
+        if self._own.pop(address, None) is None or any(address in layer for layer in self._layers):
+            self._own[address] = {}
+
     def replace(self, address: Address, fields: Cell) -> None:
         """Let an address hold these fields, and no others."""
         self._own[address] = dict(fields)
@@ -101,17 +102,17 @@ class Store:
     def joined(self, other: Store, when: Decisions = NO_DECISIONS, otherwise: Decisions = NO_DECISIONS) -> Store:
         """One store for both; what differs is the one under `when` and the other under `otherwise`."""
         shared = _shared(self._layers, other._layers)
-        result = Store(self._layers[len(self._layers) - shared :], self.log)
-        written = dict.fromkeys((*self._written_since(shared), *other._written_since(shared)))
-        for address in written:
+        merged: dict[Address, Cell] = {}
+        for address in dict.fromkeys((*self._written_since(shared), *other._written_since(shared))):
             mine, theirs = self.fields(address), other.fields(address)
             if mine is theirs or not theirs:
-                result._own[address] = dict(mine)
+                merged[address] = mine
             elif not mine:
-                result._own[address] = dict(theirs)
+                merged[address] = theirs
             else:
-                result._own[address] = _joined_cells(mine, theirs, when, otherwise)
-        return result
+                merged[address] = _joined_cells(mine, theirs, when, otherwise)
+        layers = self._layers[len(self._layers) - shared :]
+        return Store(_pushed(merged, layers) if merged else layers, self.log)
 
     def same_as(self, other: Store) -> bool:
         """Whether both hold the same."""
@@ -168,11 +169,11 @@ def _shared(one: tuple[dict[Address, Cell], ...], other: tuple[dict[Address, Cel
     return count
 
 
-def _flat(layers: list[dict[Address, Cell]]) -> dict[Address, Cell]:
-    result: dict[Address, Cell] = {}
-    for layer in reversed(layers):
-        result |= layer
-    return result
+def _pushed(top: dict[Address, Cell], layers: tuple[dict[Address, Cell], ...]) -> tuple[dict[Address, Cell], ...]:
+    """One more layer. Those of like size become one, so that there are few, and large ones stay what they are."""
+    while layers and 2 * len(top) >= len(layers[0]) and len(layers) > 1:
+        top, layers = layers[0] | top, layers[1:]
+    return (top, *layers)
 
 
 class State:

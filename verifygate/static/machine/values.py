@@ -178,6 +178,8 @@ class Code:
     module: Module
     name: str
     is_generator: bool = False
+    has_inner: bool = True
+    """Whether functions are made in it, which may outlive it and keep its variables."""
 
     @property
     def place(self) -> Place:

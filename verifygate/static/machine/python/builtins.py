@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verifygate.static.machine.call import Call, Handler, tuple_of
+from verifygate.static.machine.call import TENSOR, Call, Handler, tuple_of
 from verifygate.static.machine.lattice import joined
 from verifygate.static.machine.values import (
     FALSE,
@@ -240,12 +240,22 @@ def _set_attribute(call: Call) -> Value:
 
 
 def _type(call: Call) -> Value:
-    of = _first(call)
-    if isinstance(of, Object):
-        return of.cls
-    return (
-        LibraryName(f"builtins.{of.kind.__name__}") if isinstance(of, Constant) else call.unknown("the type of a value")
-    )
+    return call.machine.mapped(_first(call), lambda atom: _type_of(call, atom))
+
+
+def _type_of(call: Call, atom: Atom) -> Value:
+    match atom:
+        case Object():
+            return atom.cls
+        case Constant():
+            return LibraryName(f"builtins.{atom.kind.__name__}")
+        case Tensor():
+            return LibraryName(TENSOR)
+        case Container():
+            return LibraryName(f"builtins.{atom.kind}")
+        case Tuple():
+            return LibraryName("builtins.tuple")
+    return Unknown("the type of a value", call.place)
 
 
 def _descriptor(kind: str) -> Handler:

@@ -56,6 +56,12 @@ def _pop(call: Call) -> Value:
     if items.rest is None and items.values and not call.args:
         _set(call, Items(items.keys[:-1], items.values[:-1]))
         return items.values[-1]
+    return _draw(call)
+
+
+def _draw(call: Call) -> Value:
+    """Take an element from somewhere."""
+    items = _items(call)
     _set(call, Items(rest=joined(items.all)) if items.all else items)
     return joined(items.all) if items.all else call.unknown("an element of what is empty as far as is known")
 
@@ -151,6 +157,8 @@ _LIST: dict[str, Handler] = {
     "reverse": _unordered,
     "sort": _unordered,
     "pop": _pop,
+    "popleft": _draw,
+    "appendleft": _add_somewhere,
     "clear": _clear,
     "copy": _copy,
     "index": _number,
