@@ -229,6 +229,16 @@ test(x)
             c = x * 2
             d = y * 2
         """,
+    "numbers that are not known": """
+        import math
+        x = torch.randn(4, 4).half()
+        a = x / math.sqrt(x.size(-1))
+        b = x * x.sum().item()
+        n, d = x.shape
+        c = x.view(-1) / n + len(x)
+        e = (x @ x) * d ** -0.5
+        f = x - int(x.ndim)
+        """,
     "modules by name": """
         parts = nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Sequential(nn.Linear(2, 2), nn.Tanh())})
         parts["b"].bfloat16()

@@ -12,6 +12,7 @@ from verifygate.static.machine.torch_library.dtypes import ALL, HALVES, Dtypes, 
 from verifygate.static.machine.torch_library.operators import Operator, operator, result_dtypes
 from verifygate.static.machine.values import (
     NONE,
+    NUMBER,
     Constant,
     Container,
     Items,
@@ -28,6 +29,8 @@ from verifygate.static.machine.values import (
 )
 
 TENSOR = "torch.Tensor"
+_ANY_NUMBER = frozenset({"bool", "int64", "float64"})
+_NUMBERS_OF_TENSORS = frozenset({"item", "numel", "dim", "nelement", "ndimension", "element_size"})
 _NUMBERS = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 _CALLED = {
     **{f"__{name}__": name for name in ("add", "sub", "mul", "matmul", "neg", "gt", "lt", "ge", "le", "abs")},
@@ -95,8 +98,10 @@ def operand_of(value: Value, call: Call) -> Iterator[Operand]:
         elif isinstance(atom, Constant):
             if atom.kind in _NUMBERS:
                 yield Operand(frozenset({_NUMBERS[atom.kind]}), Kind.NUMBER)
+        elif isinstance(atom, Unknown) and atom.role == NUMBER:
+            yield Operand(_ANY_NUMBER, Kind.NUMBER)
         elif isinstance(atom, Option) and (atom.default is None or atom.default.kind in _NUMBERS):
-            yield Operand(frozenset({"bool", "int64", "float64"}), Kind.NUMBER if atom.default else Kind.TENSOR)
+            yield Operand(_ANY_NUMBER, Kind.NUMBER if atom.default else Kind.TENSOR)
         else:
             yield Operand(frozenset())
 
@@ -193,7 +198,8 @@ def run_operator(call: Call, name: str, args: tuple[Value, ...], called: str = "
         return call.unknown(f"no model of `{name}`")
     tensors = [each for value in (*args, *call.keywords.values()) for each in tensors_in(value, call)]
     if not known.gives_tensors:
-        return Unknown(f"a number or text that `{name}` gives", call.place)
+        role = NUMBER if known.name.rpartition(".")[2] in _NUMBERS_OF_TENSORS else ""
+        return Unknown(f"what `{name}` gives", call.place, role=role)
     found = dtypes_of_call(call, known, args, tensors)
     results = tuple(_result(call, known, dtypes, tensors) for dtypes in found)
     several = _gives_several(known, args, call)
@@ -391,6 +397,7 @@ METHODS: dict[str, Handler] = {
     "cuda": _moved("cuda"),
     "cpu": _moved("cpu"),
     "requires_grad_": _requires,
+    "size": lambda call: _sizes(call),
     "retain_grad": lambda _: NONE,
     "register_hook": lambda call: call.new("torch.utils.hooks.RemovableHandle"),
     "share_memory_": _same,
@@ -417,6 +424,14 @@ def _gradient(call: Call) -> Value:
     return replace(call.receiver, is_parameter=False, graph=False) if isinstance(call.receiver, Tensor) else NONE
 
 
+def _size(call: Call) -> Value:
+    return Unknown("the size of a tensor", call.place, role=NUMBER)
+
+
+def _sizes(call: Call) -> Value:
+    return _size(call) if call.args or call.keywords else Tuple(Items(rest=_size(call)))
+
+
 def _what(text: str) -> Handler:
     return lambda call: Unknown(text, call.place)
 
@@ -431,8 +446,8 @@ ATTRIBUTES: dict[str, Handler] = {
     "data": _data,
     "grad": _gradient,
     "device": _device,
-    "shape": _what("the shape of a tensor"),
-    "ndim": _what("the dimensions of a tensor"),
+    "shape": lambda call: Tuple(Items(rest=_size(call))),
+    "ndim": lambda call: _size(call),
     "requires_grad": _what("whether a tensor requires gradients"),
     "grad_fn": _what("the graph of a tensor"),
     "is_leaf": _what("whether a tensor is a leaf"),
