@@ -239,6 +239,17 @@ test(x)
         e = (x @ x) * d ** -0.5
         f = x - int(x.ndim)
         """,
+    "attention": """
+        x = torch.randn(2, 3, 4)
+        attention = nn.MultiheadAttention(4, 2)
+        a, weights = attention(x, x, x)
+        b = a + 1
+        layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        with torch.autocast("cpu", torch.bfloat16):
+            y = layer(x)
+        z = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2)(x)
+        z = z * 2
+        """,
     "modules by name": """
         parts = nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Sequential(nn.Linear(2, 2), nn.Tanh())})
         parts["b"].bfloat16()

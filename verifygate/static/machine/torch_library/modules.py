@@ -6,6 +6,7 @@ from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler, tuple_of
 from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.torch_library.composites import FORWARDS
 from verifygate.static.machine.torch_library.contents import (
     BUFFER,
     MODULE,
@@ -23,6 +24,7 @@ from verifygate.static.machine.torch_library.layers import (
     WRAPPERS,
     holds_parameters,
     is_module,
+    last_of,
     layer,
 )
 from verifygate.static.machine.torch_library.tensors import (
@@ -34,6 +36,7 @@ from verifygate.static.machine.torch_library.tensors import (
     run_operator,
 )
 from verifygate.static.machine.values import (
+    FALSE,
     NONE,
     Constant,
     Items,
@@ -80,7 +83,10 @@ def initializer(owner: str) -> Handler | None:
 def _fill(call: Call, made: Object, name: str) -> None:
     asked = call.keywords.get("dtype")
     dtypes = frozenset({default_dtype(call)}) if asked is None or asked == NONE else named_dtypes(asked)
-    if holds_parameters(name):
+    if last_of(name) == "TransformerEncoder":
+        call.set(made, "layers", call.argument(0, "encoder_layer") or call.unknown("a transformer without layers"))
+    elif holds_parameters(name):
+        call.set(made, "#batch_first", call.keywords.get("batch_first") or FALSE)
         where = call.keywords.get("device")
         device = "" if where is None else device_named(where)
         call.set(made, OWN, Tensor(dtypes, device, True, place=call.place))
@@ -355,6 +361,8 @@ def _forward(owner: str) -> Handler | None:
         return lambda call: call.call(
             call.machine.attribute(call.receiver, "module", call.site), call.args, call.keywords
         )
+    if last_of(owner) in FORWARDS:
+        return FORWARDS[last_of(owner)]
     known = layer(owner)
     if known is None:
         return None
