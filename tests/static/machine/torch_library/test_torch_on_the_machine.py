@@ -268,7 +268,18 @@ test(x)
         def double(x):
             return x * 2
 
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.half() * 2
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient * 2
+
         y = double(torch.randn(2).half())
+        z = Square.apply(torch.randn(2)) + 1
         """,
     "checkpointing": NET
     + """
