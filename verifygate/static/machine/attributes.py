@@ -153,6 +153,9 @@ class Attributes(Core):
                 if found is not None:
                     return found
             elif isinstance(each, LibraryName):
+                read = self.library_handler("attribute", each.name, name)
+                if read is not None:
+                    return self.handled(read, name, ("class", name), receiver=cls)
                 if self.library_handler("method", each.name, name) is not None:
                     return LibraryName(f"{each.name}.{name}")
             else:

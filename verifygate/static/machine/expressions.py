@@ -15,6 +15,7 @@ from verifygate.static.machine.operators import COMPARING, DUNDERS, SIGNS, compu
 from verifygate.static.machine.truth import compared, negated
 from verifygate.static.machine.values import (
     NONE,
+    NUMBER,
     TRUE,
     Atom,
     ClassValue,
@@ -312,8 +313,9 @@ class Expressions(Calls):
             return self.new_container(
                 "dict", site, Items(tuple(entries), tuple(entries.values()), joined(rest) if rest else None)
             )
-        unknown = next((each for each in (left, right) if isinstance(each, Unknown)), None)
-        return unknown or Unknown("a number that is computed", self.place)
+        unknown = [each for each in (left, right) if isinstance(each, Unknown)]
+        unknown.sort(key=lambda each: each.role == NUMBER)
+        return unknown[0] if unknown else Unknown("a number that is computed", self.place, role=NUMBER)
 
     def dunder(self, of: Tensor | Object, method: str, args: tuple[Value, ...], site: Hashable) -> Value | None:
         """What a method of an operator gives; None where there is none."""

@@ -327,6 +327,10 @@ class Unknown:
     """What its uses prove it to be."""
 
 
+NUMBER = "number"
+"""The role of an unknown that is a number of Python: beside a tensor it leaves the dtype as it is."""
+
+
 @record
 class Absent:
     """No value: the variable or field may not be there."""

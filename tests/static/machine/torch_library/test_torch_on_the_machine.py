@@ -57,6 +57,8 @@ def _tensors(values: Any) -> Iterator[torch.Tensor]:
 def _line() -> int:
     frame = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename != "program":
+        if "/utils/data/" in frame.f_code.co_filename.replace("\\", "/"):
+            return 0  # a loader at work for itself
         if frame.f_code.co_name in ("__init__", "reset_parameters", "step", "clip_grad_norm_"):
             return 0
         frame = frame.f_back  # type: ignore[assignment]
@@ -198,6 +200,87 @@ test(x)
         torch.set_default_dtype(torch.float32)
         z = torch.zeros(2) + y
         """,
+    "switches of the process": """
+        x = torch.randn(2, 2)
+        torch.set_autocast_enabled("cpu", True)
+        a = x @ x
+        torch.set_autocast_dtype("cpu", torch.float16)
+        b = x @ x
+        with torch.autocast("cpu", torch.bfloat16):
+            c = x @ x
+        d = x @ x
+        torch.set_autocast_enabled("cpu", False)
+        torch.set_autocast_dtype("cpu", torch.bfloat16)
+        e = x @ x
+        """,
+    "a loader": """
+        class Rows(torch.utils.data.Dataset):
+            def __len__(self):
+                return 2
+
+            def __getitem__(self, index):
+                return {"x": torch.zeros(2, dtype=torch.float16), "y": 1}
+
+        for batch in torch.utils.data.DataLoader(Rows(), batch_size=2):
+            a = batch["x"] + 1
+            b = batch["y"] + 1
+        data = torch.utils.data.TensorDataset(torch.randn(2, 2), torch.arange(2))
+        for x, y in torch.utils.data.DataLoader(data):
+            c = x * 2
+            d = y * 2
+        """,
+    "numbers that are not known": """
+        import math
+        x = torch.randn(4, 4).half()
+        a = x / math.sqrt(x.size(-1))
+        b = x * x.sum().item()
+        n, d = x.shape
+        c = x.view(-1) / n + len(x)
+        e = (x @ x) * d ** -0.5
+        f = x - int(x.ndim)
+        """,
+    "attention": """
+        x = torch.randn(2, 3, 4)
+        attention = nn.MultiheadAttention(4, 2)
+        a, weights = attention(x, x, x)
+        b = a + 1
+        layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        with torch.autocast("cpu", torch.bfloat16):
+            y = layer(x)
+        z = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2)(x)
+        z = z * 2
+        """,
+    "modules by name": """
+        parts = nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Sequential(nn.Linear(2, 2), nn.Tanh())})
+        parts["b"].bfloat16()
+        x = torch.randn(2, 2)
+        a = parts["a"](x)
+        b = parts["b"](x.bfloat16())
+        for module in parts["b"].modules():
+            if isinstance(module, nn.Linear):
+                module.float()
+        c = parts["b"][0](x)
+        """,
+    "custom functions": """
+        from torch.amp import custom_fwd
+
+        @custom_fwd(device_type="cpu")
+        def double(x):
+            return x * 2
+
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.half() * 2
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient * 2
+
+        y = double(torch.randn(2).half())
+        z = Square.apply(torch.randn(2)) + 1
+        """,
     "checkpointing": NET
     + """
 from torch.utils.checkpoint import checkpoint
@@ -289,6 +372,23 @@ def test_a_step_knows_the_dtypes_of_the_parameters(made: str, dtypes: set[str]):
 
 
 @pytest.mark.parametrize(
+    ("lines", "kind", "dtypes"),
+    [
+        ("torch.save(net.state_dict(), 'file')", Kind.SAVE, ["float32"]),
+        ("torch.save({'net': net.half().state_dict()}, 'file')", Kind.SAVE, ["float16"]),
+        ("torch.distributed.all_reduce(net.half().head.weight)", Kind.REDUCE, ["float16"]),
+        ("nn.utils.clip_grad_norm_(net.half().parameters(), 1.0)", Kind.CLIP, ["float16"]),
+        ("net.half()\ng = torch.autograd.grad(net(x.half()).sum(), net.head.weight)[0]", Kind.GRAD, ["float16"]),
+        ("o = torch.optim.SGD(net.half().parameters())", Kind.OPTIMIZER, ["float16"]),
+        ("net(x).sum().backward()", Kind.BACKWARD, ["float32"]),
+    ],
+)
+def test_an_event_has_the_dtypes_of_what_it_is_about(lines: str, kind: Kind, dtypes: list[str]):
+    events = [each.event for each in on_machine(complete(NET + lines + "\n"))[1].events if each.event.kind is kind]
+    assert [each.dtypes_in for each in events] == [tuple(frozenset({dtype}) for dtype in dtypes)]
+
+
+@pytest.mark.parametrize(
     ("lines", "expected"),
     [
         ("x = torch.zeros(2).half()", "tensor(float16)"),
@@ -301,6 +401,9 @@ def test_a_step_knows_the_dtypes_of_the_parameters(made: str, dtypes: set[str]):
         ("x = torch.load('file')", "?"),
         ("import numpy\nx = torch.from_numpy(numpy.zeros(2))", "tensor(?)"),
         ("with torch.no_grad():\n    x = torch.is_grad_enabled()", "False"),
+        ("torch.set_grad_enabled(False)\nx = torch.is_grad_enabled()", "False"),
+        ("with torch.inference_mode(False):\n    x = torch.is_grad_enabled()", "True"),
+        ("x = torch.cuda.is_available()", "True"),
         ("with torch.no_grad():\n    pass\nx = torch.is_grad_enabled()", "True"),
     ],
 )

@@ -7,6 +7,7 @@ from verifygate.static.machine.lattice import joined
 from verifygate.static.machine.values import (
     FALSE,
     NONE,
+    NUMBER,
     TRUE,
     Atom,
     Bound,
@@ -47,7 +48,7 @@ def _len(call: Call) -> Value:
         return constant(len(of.value))
     if isinstance(of, Object):
         return call.call_method(of, "__len__")
-    return Option(f"len({of.identity})") if isinstance(of, Option) else Unknown("a length", call.place)
+    return Option(f"len({of.identity})") if isinstance(of, Option) else Unknown("a length", call.place, role=NUMBER)
 
 
 def _range(call: Call) -> Value:
@@ -56,7 +57,7 @@ def _range(call: Call) -> Value:
         found = range(*numbers)
         if len(found) <= _MOST_RANGE:
             return Tuple(Items(tuple(range(len(found))), tuple(map(constant, found))))
-    return Tuple(Items(rest=Unknown("a number that counts", call.place)))
+    return Tuple(Items(rest=Unknown("a number that counts", call.place, role=NUMBER)))
 
 
 def _enumerate(call: Call) -> Value:
@@ -64,7 +65,7 @@ def _enumerate(call: Call) -> Value:
     counts = (
         [constant(number) for number in range(len(items.values))] if len(call.args) == 1 and not call.keywords else []
     )
-    number = Unknown("a number that counts", call.place)
+    number = Unknown("a number that counts", call.place, role=NUMBER)
     pairs = tuple(tuple_of(counts[place] if counts else number, value) for place, value in enumerate(items.values))
     return Tuple(Items(tuple(range(len(pairs))), pairs, None if items.rest is None else tuple_of(number, items.rest)))
 
@@ -284,7 +285,10 @@ def _converted(kind: type) -> Handler:
                 return call.unknown(f"`{kind.__name__}` of a value that is none")
         if kind is bool:
             return call.machine.mapped(of, lambda atom: _as_condition(call, atom))
-        return of if isinstance(of, Option | Unknown) else Unknown("a number or text that is computed", call.place)
+        role = NUMBER if kind in (int, float) else ""
+        if isinstance(of, Unknown) and role:
+            return Unknown(of.reason, of.place, role=role)
+        return of if isinstance(of, Option | Unknown) else Unknown("what is converted", call.place, role=role)
 
     return convert
 

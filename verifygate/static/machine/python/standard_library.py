@@ -9,6 +9,7 @@ from verifygate.static.machine.core import EndedError
 from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.values import (
     NONE,
+    NUMBER,
     Constant,
     Container,
     Descriptor,
@@ -227,7 +228,7 @@ _WITHOUT_EFFECT = frozenset(sys.stdlib_module_names - {"builtins", "threading", 
 
 def _nothing(call: Call) -> Value:
     """What has no effect: it gives back a number, a text, a file."""
-    return Unknown(f"what `{call.name}` gives", call.place)
+    return Unknown(f"what `{call.name}` gives", call.place, role=NUMBER if call.name.startswith("math.") else "")
 
 
 def _progress(call: Call) -> Value:

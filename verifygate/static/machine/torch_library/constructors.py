@@ -62,7 +62,7 @@ def _made(call: Call, dtypes: Dtypes) -> Value:
         dtypes = named_dtypes(asked)
     given = call.keywords.get("device")
     wants = call.keywords.get("requires_grad")
-    device = "cpu" if given is None else device_named(given)
+    device = "" if given is None else device_named(given)
     made = Tensor(dtypes, device, wants is not None and wants != Constant(False, bool), place=call.place)
     if not dtypes:
         made = replace(made, reason=f"what `torch.{call.name.removeprefix('torch.')}` is given")

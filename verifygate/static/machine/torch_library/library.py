@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from verifygate.static.machine.call import Handler, NoLibrary
-from verifygate.static.machine.torch_library import constructors, contents, modules, optimizers, regions, tensors
+from verifygate.static.machine.torch_library import (
+    constructors,
+    contents,
+    data,
+    functions,
+    modules,
+    optimizers,
+    regions,
+    tensors,
+)
 from verifygate.static.machine.torch_library.dtypes import dtype_named
 from verifygate.static.machine.values import LibraryName, Value
 
@@ -26,6 +35,7 @@ class Torch(NoLibrary):
             regions.FUNCTIONS.get(name)
             or optimizers.function(name)
             or modules.constructor(name)
+            or data.function(name)
             or constructors.function(name)
             or tensors.function_handler(name)
         )
@@ -35,11 +45,14 @@ class Torch(NoLibrary):
             if name == "backward":
                 return optimizers.backward
             return tensors.METHODS.get(name) or constructors.method(name) or tensors.method_handler(name)
-        found = modules.method(owner, name) or optimizers.method(owner, name)
+        found = modules.method(owner, name) or optimizers.method(owner, name) or data.method(owner, name)
+        found = found or functions.method(owner, name)
         return found or regions.METHODS.get(owner, {}).get(name)
 
     def attribute(self, owner: str, name: str) -> Handler | None:
-        return tensors.ATTRIBUTES.get(name) if owner == _TENSOR else modules.attribute(owner, name)
+        if owner == _TENSOR:
+            return tensors.ATTRIBUTES.get(name)
+        return modules.attribute(owner, name) or functions.attribute(owner, name)
 
     def assignment(self, owner: str, name: str) -> Handler | None:
         if owner == _TENSOR:
@@ -47,7 +60,13 @@ class Torch(NoLibrary):
         return contents.assignment(owner, name)
 
     def bases(self, name: str) -> tuple[str, ...]:
-        return modules.bases(name) or optimizers.bases(name) or regions.bases(name)
+        return (
+            modules.bases(name)
+            or optimizers.bases(name)
+            or regions.bases(name)
+            or data.bases(name)
+            or functions.bases(name)
+        )
 
 
 TORCH = Torch()

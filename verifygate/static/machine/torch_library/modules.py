@@ -6,6 +6,7 @@ from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler, tuple_of
 from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.torch_library.composites import FORWARDS
 from verifygate.static.machine.torch_library.contents import (
     BUFFER,
     MODULE,
@@ -23,16 +24,19 @@ from verifygate.static.machine.torch_library.layers import (
     WRAPPERS,
     holds_parameters,
     is_module,
+    last_of,
     layer,
 )
 from verifygate.static.machine.torch_library.tensors import (
     CASTING,
     asked_of,
     default_dtype,
+    device_named,
     named_dtypes,
     run_operator,
 )
 from verifygate.static.machine.values import (
+    FALSE,
     NONE,
     Constant,
     Items,
@@ -79,8 +83,13 @@ def initializer(owner: str) -> Handler | None:
 def _fill(call: Call, made: Object, name: str) -> None:
     asked = call.keywords.get("dtype")
     dtypes = frozenset({default_dtype(call)}) if asked is None or asked == NONE else named_dtypes(asked)
-    if holds_parameters(name):
-        call.set(made, OWN, Tensor(dtypes, "cpu", True, place=call.place))
+    if last_of(name) == "TransformerEncoder":
+        call.set(made, "layers", call.argument(0, "encoder_layer") or call.unknown("a transformer without layers"))
+    elif holds_parameters(name):
+        call.set(made, "#batch_first", call.keywords.get("batch_first") or FALSE)
+        where = call.keywords.get("device")
+        device = "" if where is None else device_named(where)
+        call.set(made, OWN, Tensor(dtypes, device, True, place=call.place))
         if call.keywords.get("bias") == constant(False):
             call.set(made, "bias", NONE)
     elif name in WRAPPERS:
@@ -134,7 +143,7 @@ def _cast(call: Call) -> Value:
     for before in dict.fromkeys(tensor.dtypes for _, _, tensor, _ in all_held(call, call.receiver)):
         after = before if dtypes is None else dtypes
         name = f"torch.Tensor.{call.name}"
-        call.emit(Event.OPERATOR, operator=name, dtypes_in=(before,), dtypes_out=(after,))
+        call.emit(Event.OPERATOR, operator=name, dtypes_in=(before,), dtypes_out=(after,), grad_mode=False)
     cast_all(call, call.receiver, change)
     return call.receiver
 
@@ -190,6 +199,8 @@ def _modules(call: Call) -> Value:
 
 def _state(call: Call) -> Value:
     found = [tensor for _, _, tensor, _ in all_held(call, call.receiver)]
+    for dtypes in dict.fromkeys(each.dtypes for each in found):
+        call.emit(Event.OPERATOR, operator="torch.Tensor.detach", dtypes_in=(dtypes,), dtypes_out=(dtypes,))
     missing = has_unknown_parts(call, call.receiver)
     rest = joined([*found, *([missing] if missing else [])]) if found or missing else None
     plain = replace(rest, is_parameter=False, graph=False) if isinstance(rest, Tensor) else rest
@@ -278,6 +289,14 @@ def _iterated(call: Call) -> Value:
     return Tuple(items)
 
 
+def _requires(call: Call) -> Value:
+    held_here = [tensor for _, _, tensor, is_parameter in all_held(call, call.receiver) if is_parameter]
+    for dtypes in dict.fromkeys(each.dtypes for each in held_here):
+        name = "torch.Tensor.requires_grad_"
+        call.emit(Event.OPERATOR, operator=name, dtypes_in=(dtypes,), dtypes_out=(dtypes,))
+    return call.receiver
+
+
 def _same(call: Call) -> Value:
     return call.receiver
 
@@ -304,8 +323,9 @@ METHODS: dict[str, Handler] = {
     "state_dict": _state,
     **dict.fromkeys(("load_state_dict", "__init__", "extra_repr", "_init_weights", "reset_parameters"), _nothing),
     **dict.fromkeys(("register_buffer", "register_parameter", "register_module", "add_module"), _register),
-    **dict.fromkeys(("train", "eval", "requires_grad_", "share_memory", "compile"), _same),
+    **dict.fromkeys(("train", "eval", "share_memory", "compile"), _same),
     "apply": _apply,
+    "requires_grad_": _requires,
     "zero_grad": _zero_grad,
     "__call__": _run,
     "register_forward_hook": lambda call: call.new("torch.utils.hooks.RemovableHandle"),
@@ -341,6 +361,8 @@ def _forward(owner: str) -> Handler | None:
         return lambda call: call.call(
             call.machine.attribute(call.receiver, "module", call.site), call.args, call.keywords
         )
+    if last_of(owner) in FORWARDS:
+        return FORWARDS[last_of(owner)]
     known = layer(owner)
     if known is None:
         return None

@@ -13,6 +13,7 @@ from verifygate.static.machine.torch_library.dtypes import HALVES, Dtypes
 from verifygate.static.machine.torch_library.tensors import tensors_in
 from verifygate.static.machine.values import (
     NONE,
+    NUMBER,
     TRUE,
     Constant,
     Container,
@@ -238,7 +239,7 @@ def _update(call: Call) -> Value:
 
 def _get_scale(call: Call) -> Value:
     call.emit(Event.GET_SCALE)
-    return Unknown("the scale", call.place)
+    return Unknown("the scale", call.place, role=NUMBER)
 
 
 # -- gradients -----------------------------------------------------------------------------------------------------

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.events.record import Region as RegionOfEvent
-from verifygate.static.machine.call import Call, Handler
+from verifygate.static.machine.call import REGIONS, Call, Handler
 from verifygate.static.machine.lattice import atoms
 from verifygate.static.machine.torch_library.dtypes import Dtypes
 from verifygate.static.machine.torch_library.tensors import named, named_dtypes
@@ -20,6 +23,7 @@ from verifygate.static.machine.values import (
     Object,
     Option,
     Region,
+    Regions,
     Unknown,
     Value,
     constant,
@@ -50,7 +54,6 @@ _BY_DEFAULT = {"cpu": "bfloat16"}
 _CALLED = (FunctionValue, Bound)
 _CONDITIONS = frozenset(
     [
-        "torch.cuda.is_available",
         "torch.backends.mps.is_available",
         "torch.cuda.is_bf16_supported",
         "torch.xpu.is_available",
@@ -193,16 +196,33 @@ def _set_default(call: Call) -> Value:
 
 
 def _set_autocast_dtype(call: Call) -> Value:
-    call.set_switch(f"autocast_dtype {call.constant(0, 'device_type', 'cuda')}", call.argument(1, "dtype") or NONE)
+    device, given = call.constant(0, "device_type"), call.argument(1, "dtype") or NONE
+    if isinstance(device, str):
+        call.set_switch(f"autocast_dtype {device}", given)
+        _change_region(call, device, lambda region: replace(region, dtypes=named_dtypes(given)))
     return NONE
 
 
 def _set_autocast(call: Call) -> Value:
-    """`torch.set_autocast_enabled("cuda", True)`: a region that nothing closes."""
+    """`torch.set_autocast_enabled("cuda", True)`: for good, or to the end of the region around."""
     device, enabled = (call.constant(0), call.argument(1)) if len(call.args) == 2 else ("cuda", call.argument(0))
     name = device if isinstance(device, str) else ""
-    call.enter(Region("autocast", name, _region_dtypes(call, NONE, name), _is_on(enabled), call.place))
+    found = _change_region(call, name, lambda region: replace(region, enabled=_is_on(enabled)))
+    if not found:
+        region = Region("autocast", name, _region_dtypes(call, NONE, name), _is_on(enabled), call.place)
+        call.set_switch(REGIONS, Regions((region, *(call.regions or ()))))
     return NONE
+
+
+def _change_region(call: Call, device: str, change: Callable[[Region], Region]) -> bool:
+    """Change the innermost region of a device; tells whether there is one."""
+    stack = list(call.regions or ())
+    for place in range(len(stack) - 1, -1, -1):
+        if stack[place].kind == "autocast" and stack[place].device == device:
+            stack[place] = change(stack[place])
+            call.set_switch(REGIONS, Regions(tuple(stack)))
+            return True
+    return False
 
 
 def _device(call: Call) -> Value:
@@ -239,6 +259,7 @@ FUNCTIONS: dict[str, Handler] = {
         for name in ("custom_fwd", "custom_bwd")
     },
     **dict.fromkeys(_CONDITIONS, _condition),
+    "torch.cuda.is_available": lambda _: TRUE,  # a program is judged as it runs where it is meant to
     "torch.set_default_dtype": _set_default,
     "torch.set_default_tensor_type": _set_default,
     "torch.get_default_dtype": lambda call: call.switch("default_dtype") or LibraryName("torch.float32"),
@@ -249,18 +270,6 @@ FUNCTIONS: dict[str, Handler] = {
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.compile": _identity,
     "torch.jit.script": _identity,
-    **dict.fromkeys(
-        (
-            "torch.manual_seed",
-            "torch.cuda.manual_seed_all",
-            "torch.set_num_threads",
-            "torch.cuda.set_device",
-            "torch.set_float32_matmul_precision",
-            "torch.cuda.empty_cache",
-            "torch.cuda.synchronize",
-        ),
-        lambda _: NONE,
-    ),
 }
 METHODS: dict[str, dict[str, Handler]] = {
     AUTOCAST: {"__init__": _initialize, "__enter__": _enter, "__exit__": _leave, "__call__": _decorate},

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
-from verifygate.static.machine.call import Call, Handler, tuple_of
+from verifygate.static.machine.call import PROCESS, REGIONS, Call, Handler, tuple_of
 from verifygate.static.machine.lattice import atoms, joined
-from verifygate.static.machine.torch_library.dtypes import ALL, Dtypes, Kind, Operand, dtype_named, to_floating
+from verifygate.static.machine.torch_library.dtypes import ALL, HALVES, Dtypes, Kind, Operand, dtype_named, to_floating
 from verifygate.static.machine.torch_library.operators import Operator, operator, result_dtypes
 from verifygate.static.machine.values import (
     NONE,
+    NUMBER,
     Constant,
     Container,
     Items,
@@ -19,6 +20,7 @@ from verifygate.static.machine.values import (
     OneOf,
     Option,
     Region,
+    Regions,
     Tensor,
     Tuple,
     Unknown,
@@ -27,6 +29,8 @@ from verifygate.static.machine.values import (
 )
 
 TENSOR = "torch.Tensor"
+_ANY_NUMBER = frozenset({"bool", "int64", "float64"})
+_NUMBERS_OF_TENSORS = frozenset({"item", "numel", "dim", "nelement", "ndimension", "element_size"})
 _NUMBERS = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 _CALLED = {
     **{f"__{name}__": name for name in ("add", "sub", "mul", "matmul", "neg", "gt", "lt", "ge", "le", "abs")},
@@ -94,8 +98,10 @@ def operand_of(value: Value, call: Call) -> Iterator[Operand]:
         elif isinstance(atom, Constant):
             if atom.kind in _NUMBERS:
                 yield Operand(frozenset({_NUMBERS[atom.kind]}), Kind.NUMBER)
+        elif isinstance(atom, Unknown) and atom.role == NUMBER:
+            yield Operand(_ANY_NUMBER, Kind.NUMBER)
         elif isinstance(atom, Option) and (atom.default is None or atom.default.kind in _NUMBERS):
-            yield Operand(frozenset({"bool", "int64", "float64"}), Kind.NUMBER if atom.default else Kind.TENSOR)
+            yield Operand(_ANY_NUMBER, Kind.NUMBER if atom.default else Kind.TENSOR)
         else:
             yield Operand(frozenset())
 
@@ -116,15 +122,23 @@ def named_dtypes(value: Value | None) -> Dtypes:
     return frozenset(found) if all(found) else frozenset()
 
 
-def effective_region(call: Call, device: str) -> tuple[Region | None, bool]:
-    """The autocast region that acts on tensors of a device, and whether that is known."""
-    regions = call.regions
-    if regions is None:
-        return None, False
-    for region in reversed(regions):
-        if region.kind == "autocast" and (not device or not region.device or region.device == device):
-            return (region if region.enabled is not False else None), region.enabled is not None and bool(region.dtypes)
-    return None, True
+def regions_for(call: Call, device: str) -> list[tuple[str, str] | None]:
+    """The autocast regions that may act on tensors of a device, as device type and dtype; None for none."""
+    stacks = call.machine.field(PROCESS, REGIONS)
+    found: dict[tuple[str, str] | None, None] = {}
+    for atom in atoms(stacks) if stacks is not None else ():
+        region = _acting(atom.stack if isinstance(atom, Regions) else (), device)
+        if region is None or not region.enabled:
+            found[None] = None
+        if region is not None and region.enabled is not False:
+            for dtype in sorted(region.dtypes or HALVES):
+                found[(region.device or device, dtype)] = None
+    return list(found) or [None]
+
+
+def _acting(stack: tuple[Region, ...], device: str) -> Region | None:
+    fitting = (each for each in reversed(stack) if each.kind == "autocast" and device in ("", each.device))
+    return next(fitting, None)
 
 
 def device_of(tensors: Iterable[Tensor]) -> str:
@@ -184,7 +198,8 @@ def run_operator(call: Call, name: str, args: tuple[Value, ...], called: str = "
         return call.unknown(f"no model of `{name}`")
     tensors = [each for value in (*args, *call.keywords.values()) for each in tensors_in(value, call)]
     if not known.gives_tensors:
-        return Unknown(f"a number or text that `{name}` gives", call.place)
+        role = NUMBER if known.name.rpartition(".")[2] in _NUMBERS_OF_TENSORS else ""
+        return Unknown(f"what `{name}` gives", call.place, role=role)
     found = dtypes_of_call(call, known, args, tensors)
     results = tuple(_result(call, known, dtypes, tensors) for dtypes in found)
     several = _gives_several(known, args, call)
@@ -226,13 +241,8 @@ def dtypes_of_call(call: Call, known: Operator, args: tuple[Value, ...], tensors
     if into is not None and not _is_absent(into):
         return tuple(each.dtypes for each in tensors_in(into, call)) or (frozenset(),)
     operands = [each for value in known.operands(args, call.keywords) for each in operand_of(value, call)]
-    region, is_known = effective_region(call, device_of(tensors))
     default = default_dtype(call)
-    if not is_known:
-        return (frozenset(),) * len(known.results)
-    if region is None:
-        return result_dtypes(known, operands, None, default)
-    each = [result_dtypes(known, operands, (region.device, dtype), default) for dtype in sorted(region.dtypes)]
+    each = [result_dtypes(known, operands, region, default) for region in regions_for(call, device_of(tensors))]
     return tuple(frozenset().union(*of) if all(of) else frozenset() for of in zip(*each, strict=True))
 
 
@@ -372,13 +382,22 @@ def _same(call: Call) -> Value:
     return call.receiver
 
 
+def _requires(call: Call) -> Value:
+    if not isinstance(call.receiver, Tensor):
+        return call.receiver
+    _emit_cast(call, call.receiver, call.receiver)
+    wanted = call.constant(0, "requires_grad", True)
+    return replace(call.receiver, graph=wanted if isinstance(wanted, bool) else None)
+
+
 METHODS: dict[str, Handler] = {
     "to": _to,
     "type": _type,
     "type_as": _type_as,
     "cuda": _moved("cuda"),
     "cpu": _moved("cpu"),
-    "requires_grad_": _same,
+    "requires_grad_": _requires,
+    "size": lambda call: _sizes(call),
     "retain_grad": lambda _: NONE,
     "register_hook": lambda call: call.new("torch.utils.hooks.RemovableHandle"),
     "share_memory_": _same,
@@ -405,6 +424,14 @@ def _gradient(call: Call) -> Value:
     return replace(call.receiver, is_parameter=False, graph=False) if isinstance(call.receiver, Tensor) else NONE
 
 
+def _size(call: Call) -> Value:
+    return Unknown("the size of a tensor", call.place, role=NUMBER)
+
+
+def _sizes(call: Call) -> Value:
+    return _size(call) if call.args or call.keywords else Tuple(Items(rest=_size(call)))
+
+
 def _what(text: str) -> Handler:
     return lambda call: Unknown(text, call.place)
 
@@ -419,8 +446,8 @@ ATTRIBUTES: dict[str, Handler] = {
     "data": _data,
     "grad": _gradient,
     "device": _device,
-    "shape": _what("the shape of a tensor"),
-    "ndim": _what("the dimensions of a tensor"),
+    "shape": lambda call: Tuple(Items(rest=_size(call))),
+    "ndim": lambda call: _size(call),
     "requires_grad": _what("whether a tensor requires gradients"),
     "grad_fn": _what("the graph of a tensor"),
     "is_leaf": _what("whether a tensor is a leaf"),
