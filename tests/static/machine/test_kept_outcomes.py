@@ -58,7 +58,7 @@ def runs(text: str) -> tuple[Machine, Machine]:
         ("for _ in range(99):\n    x = reads('n')", True),
         ("for k in (1, 2):\n    x = pure(k)", False),
         ("for k in range(99):\n    writes(k)\n    x = reads('n')", True),
-        ("for _ in range(99):\n    x = reads('m')\n    state['m'] = 4", True),
+        ("for _ in range(99):\n    x = reads('m')\n    state['m'] = 4", False),
         ("for _ in range(99):\n    x = hasattr(counter, 'm') and counter.m\n    counter.m = 4", False),
         ("for _ in range(99):\n    x = tests(3)", False),
         (

@@ -30,6 +30,7 @@ args = parser.parse_args()
         ("x = not 0", "True"),
         ("x = 3 if 1 < 2 else 4", "3"),
         ("x = 0 or 5", "5"),
+        ("p = (1, 'a') if unheard_of > 1 else (2, 'b')\ny, x = p", "'a' | 'b'"),
         ("a, (b, *c) = 1, (2, 3, 4); x = (a, b, c)", "(1, 2, [3, 4])"),
         ("x = [each * 2 for each in (1, 2) if each > 1]", "[4]"),
         ("y = 1; z = [y for y in (5, 6)]; x = y", "1"),
