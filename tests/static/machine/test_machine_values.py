@@ -163,6 +163,25 @@ def test_data_decides_both_ways(lines: str, expected: set[str]) -> None:
     assert {shown(run(lines), each) for each in found} == expected
 
 
+REFUSED = "class A:\n    n = 1\ndef f(*given): return f(*given)\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("d = {'a': 1}\nf(d)\nx = d['a']", {"1", "?"}),
+        ("a = A()\na.n = 2\nf([a])\nx = a.n", {"2", "?"}),
+        ("a = A()\na.n = 2\nf(3)\nx = a.n", {"2"}),
+        ("import unheard_of\nd = {'a': 1}\nunheard_of.call(d)\nx = d['a']", {"1"}),
+        ("a = A()\na.n = 2\nprint(a)\nx = a.n", {"2"}),
+    ],
+)
+def test_a_call_that_is_not_followed_may_change_what_its_arguments_reach(lines: str, expected: set[str]) -> None:
+    """Of the project anything; a library changes only what it models, and `print` nothing."""
+    machine = run(REFUSED + lines)
+    assert {shown(machine, each) for each in atoms(value(machine, "x"))} == expected
+
+
 def test_modules_of_the_project_run_once_and_share_their_variables() -> None:
     files = {
         "parts/__init__.py": "from .layers import WIDTH\n",

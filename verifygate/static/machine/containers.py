@@ -94,6 +94,7 @@ class Containers(Conditions):
 
         reason = self._not_entered(generator.function.code)
         if reason:
+            self.refused += 1
             return consumer(self.unknown(reason))
         try:
             return self.run_function(generator.function, dict(generator.arguments), generator.context.site, at_yield)

@@ -137,8 +137,8 @@ class Core:
         """What was not followed, in order."""
         self.tests_made = 0
         """Tests on data that were given an identity."""
-        self.ended = 0
-        """Calls that were seen not to return, and functions that were not entered."""
+        self.refused = 0
+        """Functions that were not entered, because of a limit or because they run already."""
         self.keeps = True
         """Whether outcomes of calls are kept."""
         self.kept: dict[tuple[Code, Context], list[Any]] = {}

@@ -72,7 +72,7 @@ class Memo(Core):
 
     def _cuts(self) -> tuple[int, ...]:
         """What grows where a call does what no record holds."""
-        return len(self.modules_loaded), sum(map(len, self.handlers)), self.ended
+        return len(self.modules_loaded), sum(map(len, self.handlers)), self.refused
 
     def _holds(self, kept: Kept, function: FunctionValue, variables: dict[str, Value]) -> bool:
         """Whether a call would read what an earlier one did."""
