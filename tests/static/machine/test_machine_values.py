@@ -156,6 +156,7 @@ def test_branches_join_and_options_keep_their_decisions(lines: str, expected: st
         ("ok = unheard_of > 3\nx = 0\nif ok:\n    y = 1\nif ok:\n    x = y", {"0", "1"}),
         ("x = 0\nfor i in range(1000):\n    x = 'seen'\n    if i > 5:\n        break", {"0", "'seen'"}),
         ("try:\n    x = 1\n    f()\n    x = 2\nexcept ValueError:\n    pass", {"-", "1", "2"}),
+        ("def f():\n    if y > 3:\n        return 1\n    return 2\nfor _ in range(99):\n    x = f()", {"-", "1", "2"}),
     ],
 )
 def test_data_decides_both_ways(lines: str, expected: set[str]) -> None:

@@ -135,8 +135,8 @@ class Core:
         self.events: list[Emitted] = []
         self.not_followed: dict[Unknown, None] = {}
         """What was not followed, in order."""
-        self.tests_made = 0
-        """Tests on data that were given an identity."""
+        self.tests: list[str] = []
+        """The tests on data that were given an identity, in order."""
         self.refused = 0
         """Functions that were not entered, because of a limit or because they run already."""
         self.keeps = True

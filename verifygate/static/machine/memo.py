@@ -48,10 +48,10 @@ class Memo(Core):
         if found is not None:
             return self._replayed(found)
         decisions, start = self.state.decisions, self.state.store.fork()
-        given, cuts, tests, events = dict(variables), self._cuts(), self.tests_made, len(self.events)
+        given, cuts, tests, events = dict(variables), self._cuts(), len(self.tests), len(self.events)
         reads, result = self._watched(run)
         if self._cuts() == cuts and not self.is_over_budget:
-            rounds = self.rounds if self.tests_made != tests else None
+            rounds = self.rounds if len(self.tests) != tests else None
             writes = self.state.store.changes(start)
             done = tuple(self.events[events:])
             way = (decisions, bool(self.partial), rounds)
