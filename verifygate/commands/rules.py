@@ -16,13 +16,21 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("rule")
+@click.argument("rule", required=False)
 @click.option("--prove", is_flag=True, help="Run the bad and the good example on this machine and show the difference.")
-def explain(rule: str, prove: bool) -> int:
+@click.option("--why", metavar="FILE:LINE", help="What is known at a line: values, region, decisions, what is unknown.")
+def explain(rule: str | None, prove: bool, why: str | None) -> int:
     """Explain a rule, by code (AMP201) or name (clip-before-unscale). Exit code 1 if --prove finds no difference."""
+    from verifygate.base.errors import UsageError
     from verifygate.security.registry import security_rules
     from verifygate.static.registry import find_rule
 
+    if why is not None:
+        if rule is not None or prove:
+            raise UsageError("explains a line and no rule", where="--why", remedy="give one of the two")
+        return _explain_line(why)
+    if rule is None:
+        raise UsageError("no rule is named", remedy="give a code, as AMP201, or --why FILE:LINE")
     for code, of_security in security_rules().items():
         if rule.lower() in (code.lower(), of_security.rule.name):
             return _explain_security(of_security, prove=prove)
@@ -31,6 +39,36 @@ def explain(rule: str, prove: bool) -> int:
     if prove:
         return _prove(loaded)
     click.echo(f"# {record.code} {record.name} ({record.severity})\n\n{loaded.docs}\n")
+    return 0
+
+
+def _explain_line(why: str) -> int:
+    """Print what the abstract machine knows at a line. Raises UsageError."""
+    from verifygate.base.errors import UsageError
+    from verifygate.check.project import read_asked
+    from verifygate.report.escape import LONG, plain
+    from verifygate.static.machine.entries import entries_at
+    from verifygate.static.machine.explained import explained, text
+    from verifygate.static.machine.libraries import LIBRARIES
+    from verifygate.static.machine.values import Place
+    from verifygate.static.symbols.program import Program
+
+    file, _, number = why.rpartition(":")
+    if not file or not (number.isascii() and number.isdigit()):
+        raise UsageError(f"`{why}` is no line of a file", where="--why", remedy="give FILE:LINE, as train.py:12")
+    asked = read_asked((file,), Path.cwd(), (), None, (), rooted=False)
+    path = next((each.path for each in asked.sources if asked.is_asked(each.path)), None)
+    if path is None:
+        raise UsageError("is no Python file", where=file, remedy="give FILE:LINE, as train.py:12")
+    program = Program(asked.sources, dict.fromkeys([path]))
+    if program.module(path) is None:
+        raise UsageError(f"cannot be parsed: {program.failures[path]}", where=file)
+    place = Place(path, int(number))
+    if not asked.sources.line(path, place.line):
+        raise UsageError("nothing stands in this line", where=why, remedy="give a line that holds a statement")
+    found = explained(program, place, entries_at(program, path, place.line), LIBRARIES)
+    for line in text(found).splitlines():
+        click.echo(line[: len(line) - len(line.lstrip())] + plain(line, LONG).lstrip())
     return 0
 
 

@@ -1,0 +1,1 @@
+"""What the machine knows of Python itself: builtins, methods of containers and texts, the standard library."""
