@@ -98,6 +98,9 @@ EXTRA: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((x(2, 1, 2), x(2, 1, 2), x(2, 1, 2), 2, 1, x(6, 2), x(6), None, None, False, 0.0, x(2, 2), x(2)), {})
     ],
     "torch.nn.functional.binary_cross_entropy": [((x(2, 2), x(2, 2)), {})],
+    "torch.nn.functional.hardsigmoid": [((x(2, 2),), {})],
+    "torch.nn.functional.hardswish": [((x(2, 2),), {})],
+    "torch.nn.functional.gaussian_nll_loss": [((x(2, 2), x(2, 2), x(2, 2)), {})],
     "torch.nn.functional.sigmoid": [((x(2, 2),), {})],
     "torch.nn.functional.tanh": [((x(2, 2),), {})],
     "torch.nn.utils.parameters_to_vector": [(([x(2), x(2)],), {})],
