@@ -68,6 +68,8 @@ class Attributes(Core):
                 return LibraryMethod(f"builtins.{value.kind}", name, value)
             case Constant():
                 return LibraryMethod(f"builtins.{value.kind.__name__}", name, value)
+            case Tuple(items=items, names=names) if name in names:
+                return items.get(names.index(name)) or self.unknown(f"`{name}` of a named tuple")
             case Tuple():
                 return LibraryMethod("builtins.tuple", name, value)
             case Descriptor(kind="property"):

@@ -288,6 +288,6 @@ TENSOR = "torch.Tensor"
 """The owner of the methods of tensors."""
 
 
-def tuple_of(*values: Value) -> Tuple:
-    """A tuple of known values."""
-    return Tuple(Items(tuple(range(len(values))), values))
+def tuple_of(*values: Value, names: tuple[str, ...] = ()) -> Tuple:
+    """A tuple of known values; `names` of a named one."""
+    return Tuple(Items(tuple(range(len(values))), values), names)

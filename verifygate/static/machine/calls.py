@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from verifygate.static.machine.attributes import Attributes
 from verifygate.static.machine.core import ITEMS, REST, Running
 from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.memo import Memo
 from verifygate.static.machine.store import State
 from verifygate.static.machine.values import (
     ABSENT,
@@ -37,7 +38,7 @@ _MOST_REACHED = 400
 """Objects that are looked through for what an unknown call may change."""
 
 
-class Calls(Attributes):
+class Calls(Memo, Attributes):
     """How calls run."""
 
     def call(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], site: Hashable) -> Value:
@@ -94,10 +95,14 @@ class Calls(Attributes):
             return self._generator(function, args, keywords, site)
         reason = self._not_entered(code)
         if reason:
+            self.refused += 1
             found = self.unknown(reason)
             self.reach((*args, *keywords.values()), reason)
             return found
-        return self.run_function(function, self.bind(function, args, keywords), site)
+        variables = self.bind(function, args, keywords)
+        return self.remembered(
+            function, variables, self.context.child(site), lambda: self.run_function(function, variables, site)
+        )
 
     def _not_entered(self, code: Code) -> str:
         """Why a function is not followed here; empty where it is."""
@@ -203,7 +208,7 @@ class Calls(Attributes):
     def _instantiate(
         self, cls: ClassValue, args: tuple[Value, ...], keywords: dict[str, Value], site: Hashable
     ) -> Value:
-        if any("enum." in name or name == "builtins.type" for name in cls.library_bases):
+        if any(name.startswith("enum.") or name == "builtins.type" for name in cls.library_bases):
             return joined(args) if args else self.unknown(f"a member of `{cls.name}`")
         made = self.new_object(cls, (site, cls.name), {})
         if not cls.is_known:
@@ -271,9 +276,7 @@ class Calls(Attributes):
         if args and (handler := self.library_handler("method", owner, method)) is not None:
             return self.handled(handler, method, site, args[1:], keywords, args[0])
         self.reach((*args, *keywords.values()), f"no model of `{name}`", of_library=True)
-        found = self.unknown(f"no model of `{name}`")
-        is_class = method[:1].isupper()
-        return Unknown(found.reason, found.place, LibraryName(name)) if is_class else found
+        return self.unknown(f"no model of `{name}`")
 
     # -- what is not followed ------------------------------------------------------------------------------------
 
@@ -299,13 +302,16 @@ class Calls(Attributes):
             for name, value in list(self.state.store.fields(atom.address).items()):
                 ahead += [each for part in _parts(value) for each in atoms(part)]
                 self._may_change(atom.address, name, value, change)
+        if ahead:
+            self.unknown(f"more than {_MOST_REACHED} objects may be changed by a call that is not followed")
 
     def _may_change(self, address: Address, name: str, value: Value, change: Unknown) -> None:
         if name == ITEMS:
             for atom in atoms(value):
                 if isinstance(atom, Items):
-                    rest = joined([*([atom.rest] if atom.rest is not None else []), change])
-                    self.state.store.write(address, name, Items(atom.keys, atom.values, rest))
+                    changed = tuple(joined([each, change]) for each in atom.values)
+                    rest = change if atom.rest is None else joined([atom.rest, change])
+                    self.state.store.write(address, name, Items(atom.keys, changed, rest))
         elif value is not ABSENT and not isinstance(value, Unknown):
             self.state.store.write(address, name, joined([value, change]))
 

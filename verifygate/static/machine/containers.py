@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable
+from functools import reduce
 from typing import Any
 
 from verifygate.static.machine import expressions
 from verifygate.static.machine.call import TENSOR
 from verifygate.static.machine.conditions import Conditions
 from verifygate.static.machine.core import EndedError
-from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.lattice import atoms, joined, joined_items
 from verifygate.static.machine.store import State, join_states
 from verifygate.static.machine.values import (
     NONE,
@@ -39,8 +40,8 @@ class Containers(Conditions):
 
     def elements(self, value: Value) -> Items:
         if isinstance(value, OneOf):
-            found = [self.elements(atom) for atom in atoms(value)]
-            return Items((), (), joined([each for items in found for each in items.all] or [NONE]))
+            first, *others = [self.elements(atom) for atom in atoms(value)]
+            return reduce(joined_items, others, first)
         match value:
             case Container(kind="dict"):
                 items = self.items(value) or Items(rest=Unknown("a dict that is not known", self.place))
@@ -93,6 +94,7 @@ class Containers(Conditions):
 
         reason = self._not_entered(generator.function.code)
         if reason:
+            self.refused += 1
             return consumer(self.unknown(reason))
         try:
             return self.run_function(generator.function, dict(generator.arguments), generator.context.site, at_yield)

@@ -135,6 +135,16 @@ class Core:
         self.events: list[Emitted] = []
         self.not_followed: dict[Unknown, None] = {}
         """What was not followed, in order."""
+        self.tests: list[str] = []
+        """The tests on data that were given an identity, in order."""
+        self.refused = 0
+        """Functions that were not entered, because of a limit or because they run already."""
+        self.keeps = True
+        """Whether outcomes of calls are kept."""
+        self.kept: dict[tuple[Code, Context], list[Any]] = {}
+        """Function and context -> the outcomes of its calls (`memo.py`)."""
+        self.replayed = 0
+        """Calls that were answered by an earlier one."""
         self.handlers: list[list[State]] = []
         """Of each `try` around, the states in which something may be raised."""
 

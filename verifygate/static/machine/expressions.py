@@ -384,7 +384,8 @@ class Expressions(Calls):
         """What a reader calls a test on data; its outcome holds in one round of the loops around."""
         rounds = "".join(f", round {each}" for each in self.rounds)
         via = "".join(f", called at {each.path}:{each.line}" for each in self.frames()[1:])
-        return f"the test at {self.frame.module.path}:{node.lineno}:{node.col_offset + 1}{via}{rounds}"
+        self.tests.append(f"the test at {self.frame.module.path}:{node.lineno}:{node.col_offset + 1}{via}{rounds}")
+        return self.tests[-1]
 
 
 _BUILTINS = frozenset(dir(builtins))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from verifygate.static.machine.values import (
@@ -118,15 +118,22 @@ def joined_tensors(one: Tensor, other: Tensor) -> Tensor:
 
 
 def joined_items(one: Items, other: Items) -> Items:
-    """Contents that are the one or the other: what both have under a key, and a rest of all else."""
-    shared = [key for key in one.keys if key in other.keys]
-    left = [
-        value for each in (one, other) for key, value in zip(each.keys, each.values, strict=True) if key not in shared
-    ]
-    left += [each.rest for each in (one, other) if each.rest is not None]
-    pairs = [(one.get(key), other.get(key)) for key in shared]
-    values = tuple(join(mine, theirs) for mine, theirs in pairs if mine is not None and theirs is not None)
-    return Items(tuple(shared), values, joined(left) if left else None)
+    """Contents that are the one or the other: what both may have under a key, and a rest of all else."""
+    shared: dict[Hashable, Value] = {}
+    left = [each.rest for each in (one, other) if each.rest is not None]
+    for mine, theirs in ((one, other), (other, one)):
+        for key, value in zip(mine.keys, mine.values, strict=True):
+            against = theirs.get(key) or theirs.rest
+            if against is None:
+                left.append(value)
+            elif key not in shared:
+                shared[key] = join(value, against)
+    return Items(tuple(shared), tuple(shared.values()), joined(left) if left else None)
+
+
+def joined_tuples(one: Tuple, other: Tuple) -> Tuple:
+    """One tuple for both."""
+    return Tuple(joined_items(one.items, other.items), one.names if one.names == other.names else ())
 
 
 def _cut(atoms: list[Atom]) -> Value:
@@ -161,5 +168,5 @@ def forget(value: Value, tests: frozenset[str]) -> Value:
 _MERGING: dict[type[Any], Callable[[Any, Any], Atom]] = {
     Tensor: joined_tensors,
     Items: joined_items,
-    Tuple: lambda one, other: Tuple(joined_items(one.items, other.items)),
+    Tuple: joined_tuples,
 }

@@ -110,11 +110,12 @@ class Loops(Containers):
             for number in range(most + 1):
                 if number == most:
                     self.partial += 1
-                base = head.fork()
+                base, tests = head.fork(), len(self.tests)
                 end = self._round(node, begin, number, head)
                 if end is None:
                     break
                 after = [end]
+                end.store.forget(frozenset(self.tests[tests:]), base.store)
                 head = self._next_head(base, end, number, widen=number >= most - 1)
                 if head is base:
                     break
@@ -143,8 +144,6 @@ class Loops(Containers):
 
     def _next_head(self, before: State, end: State, number: int, *, widen: bool) -> State:
         """The state in which the next round begins; `before` itself where nothing changed."""
-        tests = frozenset(each.test for each in end.decisions - before.decisions)
-        end.store.forget(tests, before.store)
         end.decisions = before.decisions & end.decisions
         head = before.joined(end)
         if head.store.same_as(before.store):

@@ -43,6 +43,7 @@ class Machine(Statements):
         super().__init__(program, (PYTHON, *libraries), limits)
         if observer is not None:
             self.observer = lambda place: observer(self, place)
+            self.keeps = False  # each call is to be seen
 
     def run(self, entry: Entry) -> None:
         """Run an entry."""

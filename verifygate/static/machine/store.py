@@ -13,8 +13,10 @@ from verifygate.static.machine.values import ABSENT, NO_DECISIONS, Address, Deci
 
 Cell = dict[str, Value]
 """The fields of one object."""
-ReadLog = dict[tuple[Address, str], Value]
-"""Field of an object -> what it held when it was first read."""
+Field = tuple[Address, str]
+Reads = dict[Address | Field, Cell | Value | None]
+"""What an object or a field held when it was first read; None where something was put there first."""
+_NOTHING: Cell = {}
 MANY = "#many"
 """The field of an address that stands for several objects: what is written there may be written to another one."""
 
@@ -22,41 +24,50 @@ MANY = "#many"
 class Store:
     """Address -> fields."""
 
-    __slots__ = ("_layers", "_own", "log")
+    __slots__ = ("_layers", "_own", "logs")
 
-    def __init__(self, layers: tuple[dict[Address, Cell], ...] = (), log: ReadLog | None = None) -> None:
+    def __init__(self, layers: tuple[dict[Address, Cell], ...] = (), logs: list[Reads] | None = None) -> None:
         self._own: dict[Address, Cell] = {}
         self._layers = layers
         """What was written before the last fork, newest first. Nobody changes it."""
-        self.log = log
-        """What is read goes here."""
-
-    def __contains__(self, address: Address) -> bool:
-        return address in self._own or any(address in layer for layer in self._layers)
+        self.logs = [] if logs is None else logs
+        """Of each call that is watched the cells that it reads; all forks of a store share them."""
 
     def fork(self) -> Store:
         """Another store that holds the same, from here on by itself."""
+        self.freeze()
+        return Store(self._layers, self.logs)
+
+    def freeze(self) -> None:
+        """Let nobody change the cells that are there: what is written from here on goes into new ones."""
         if self._own:
             self._layers = _pushed(self._own, self._layers)
             self._own = {}
-        return Store(self._layers, self.log)
 
     def fields(self, address: Address) -> Cell:
         """All fields at an address. They are not to be changed."""
         found = self._own.get(address)
         if found is None:
-            for layer in self._layers:
-                if (found := layer.get(address)) is not None:
-                    return found
-            return {}
+            found = self._below(address)
+            if self.logs and address not in self.logs[-1]:
+                self.logs[-1][address] = found
         return found
 
     def read(self, address: Address, name: str) -> Value:
         """One field; ABSENT where it is not there, which is something to know as well."""
-        value = self.fields(address).get(name, ABSENT)
-        if self.log is not None:
-            self.log.setdefault((address, name), value)
-        return value
+        found = self._own.get(address)
+        if found is None:
+            found = self._below(address)
+            if self.logs and address not in self.logs[-1]:
+                self.logs[-1].setdefault((address, name), found.get(name, ABSENT))
+        return found.get(name, ABSENT)
+
+    def _below(self, address: Address) -> Cell:
+        for layer in self._layers:
+            found = layer.get(address)
+            if found is not None:
+                return found
+        return _NOTHING
 
     def write(self, address: Address, name: str, value: Value) -> None:
         """Set one field: for good where the address is one object, else to what it was or this."""
@@ -81,11 +92,15 @@ class Store:
 
     def drop(self, address: Address) -> None:
         """Forget an object that nothing leads to."""
+        if self.logs:
+            self.logs[-1].setdefault(address, None)
         if self._own.pop(address, None) is None or any(address in layer for layer in self._layers):
             self._own[address] = {}
 
     def replace(self, address: Address, fields: Cell) -> None:
         """Let an address hold these fields, and no others."""
+        if self.logs:
+            self.logs[-1].setdefault(address, None)
         self._own[address] = dict(fields)
 
     def _owned(self, address: Address) -> Cell:
@@ -93,6 +108,11 @@ class Store:
         if cell is None:
             cell = self._own[address] = dict(self.fields(address))
         return cell
+
+    def changes(self, since: Store) -> dict[Address, Cell]:
+        """The cells that were written since a fork."""
+        shared = _shared(self._layers, since._layers)
+        return {address: dict(self.fields(address)) for address in dict.fromkeys(self._written_since(shared))}
 
     def _written_since(self, shared: int) -> Iterator[Address]:
         yield from self._own
@@ -112,7 +132,7 @@ class Store:
             else:
                 merged[address] = _joined_cells(mine, theirs, when, otherwise)
         layers = self._layers[len(self._layers) - shared :]
-        return Store(_pushed(merged, layers) if merged else layers, self.log)
+        return Store(_pushed(merged, layers) if merged else layers, self.logs)
 
     def same_as(self, other: Store) -> bool:
         """Whether both hold the same."""

@@ -168,6 +168,8 @@ class Tuple:
     """A tuple, or what is drawn from and never changed: a `range`, what `zip` gives."""
 
     items: Items
+    names: tuple[str, ...] = ()
+    """Of a named tuple, what its elements are called."""
 
 
 @record(eq=False)
