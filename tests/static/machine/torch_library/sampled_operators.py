@@ -17,7 +17,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
-from torch.overrides import get_testing_overrides, resolve_name
+from torch.overrides import get_testing_overrides
 
 from verifygate.instrument.cuda.policy import Policy
 from verifygate.static.machine.torch_library.dtypes import Kind
@@ -428,6 +428,3 @@ def has_dtype(name: str, function: Callable[..., Any]) -> bool:
             f"aten::{name.removeprefix('torch.').replace('.', '_')}"
         )
         return any(each.name == "dtype" for schema in schemas for each in schema.arguments)
-
-
-__all__ = ["Measured", "Seen", "functions", "has_dtype", "measure", "parameters", "resolve_name"]
