@@ -17,7 +17,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
-from torch.overrides import get_testing_overrides, resolve_name
+from torch.overrides import get_testing_overrides
 
 from verifygate.instrument.cuda.policy import Policy
 from verifygate.static.machine.torch_library.dtypes import Kind
@@ -98,6 +98,9 @@ EXTRA: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((x(2, 1, 2), x(2, 1, 2), x(2, 1, 2), 2, 1, x(6, 2), x(6), None, None, False, 0.0, x(2, 2), x(2)), {})
     ],
     "torch.nn.functional.binary_cross_entropy": [((x(2, 2), x(2, 2)), {})],
+    "torch.nn.functional.hardsigmoid": [((x(2, 2),), {})],
+    "torch.nn.functional.hardswish": [((x(2, 2),), {})],
+    "torch.nn.functional.gaussian_nll_loss": [((x(2, 2), x(2, 2), x(2, 2)), {})],
     "torch.nn.functional.sigmoid": [((x(2, 2),), {})],
     "torch.nn.functional.tanh": [((x(2, 2),), {})],
     "torch.nn.utils.parameters_to_vector": [(([x(2), x(2)],), {})],
@@ -425,6 +428,3 @@ def has_dtype(name: str, function: Callable[..., Any]) -> bool:
             f"aten::{name.removeprefix('torch.').replace('.', '_')}"
         )
         return any(each.name == "dtype" for schema in schemas for each in schema.arguments)
-
-
-__all__ = ["Measured", "Seen", "functions", "has_dtype", "measure", "parameters", "resolve_name"]

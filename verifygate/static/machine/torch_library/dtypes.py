@@ -6,7 +6,7 @@ kind than the tensors (`torch.result_type`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import product
 
@@ -167,8 +167,3 @@ def each_combination(operands: Sequence[Operand], result: Callable[[Sequence[tup
 def promote(operands: Sequence[Operand], default: str = "float32") -> Dtypes:
     """What may come of operands of which each has one of several dtypes."""
     return each_combination(operands, lambda chosen: promoted(chosen, default))
-
-
-def names(dtypes: Iterable[str]) -> str:
-    """For a reader: `float16 or float32`."""
-    return " or ".join(sorted(dtypes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from verifygate.static.machine.call import Handler, NoLibrary
 from verifygate.static.machine.torch_library import (
+    casts,
     constructors,
     contents,
     data,
@@ -44,14 +45,14 @@ class Torch(NoLibrary):
         if owner == _TENSOR:
             if name == "backward":
                 return optimizers.backward
-            return tensors.METHODS.get(name) or constructors.method(name) or tensors.method_handler(name)
+            return casts.METHODS.get(name) or constructors.method(name) or tensors.method_handler(name)
         found = modules.method(owner, name) or optimizers.method(owner, name) or data.method(owner, name)
         found = found or functions.method(owner, name)
         return found or regions.METHODS.get(owner, {}).get(name)
 
     def attribute(self, owner: str, name: str) -> Handler | None:
         if owner == _TENSOR:
-            return tensors.ATTRIBUTES.get(name)
+            return casts.ATTRIBUTES.get(name)
         return modules.attribute(owner, name) or functions.attribute(owner, name)
 
     def assignment(self, owner: str, name: str) -> Handler | None:

@@ -6,6 +6,7 @@ from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler, tuple_of
 from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.torch_library.casts import CASTING, asked_of
 from verifygate.static.machine.torch_library.composites import FORWARDS
 from verifygate.static.machine.torch_library.contents import (
     BUFFER,
@@ -28,8 +29,6 @@ from verifygate.static.machine.torch_library.layers import (
     layer,
 )
 from verifygate.static.machine.torch_library.tensors import (
-    CASTING,
-    asked_of,
     default_dtype,
     device_named,
     named_dtypes,
