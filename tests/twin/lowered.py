@@ -41,7 +41,7 @@ def events_of(folder: Path, entry: str) -> Iterator[Event]:
 
 
 def _events(node: Node) -> Iterator[Event]:
-    frames = (Frame(node.place.path, node.place.symbol, node.place.line),)
+    frames = (Frame(node.place.path, "", node.place.line),)
     match node.payload:
         case Signal(event=move) if move in _KINDS:
             yield Event(_KINDS[move], frames)

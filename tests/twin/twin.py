@@ -58,7 +58,7 @@ class Compared:
             asked, had = (sum(tally_of[kind] for tally_of in each) for each in self._counts())
             told, shown = (sum(tally_of[kind] for tally_of in each) for each in self._counts(self.precise))
             yield f"  {kind.value:16} {had:5} of {asked:5}   told {told:5}, shown {shown:5}"
-        yield from (f"  broken: {name}: {error}" for name, error in sorted(self.broken.items()))
+        yield from (f"  broken: {name}: {error}" for name, error in sorted(self.broken.items())[:10])
 
     def missing(self) -> Counter[str]:
         """Reason -> how many events."""
