@@ -115,7 +115,8 @@ def _row(operand: Operand, origins: Origins, casts: Casts, at: int) -> dict[str,
 @contextmanager
 def _unseen(recording: Recording) -> Iterator[None]:
     """What is computed again is none of the run's own: it is not recorded, and draws none of its random numbers."""
-    devices = [torch.cuda.current_device()] if torch.version.cuda and torch.cuda.is_initialized() else []
+    cuda: Any = torch.cuda
+    devices = [cuda.current_device()] if torch.version.cuda and cuda.is_initialized() else []
     active, recording.active = recording.active, False
     try:
         with torch.random.fork_rng(devices):
