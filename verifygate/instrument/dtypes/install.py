@@ -6,8 +6,8 @@ While the program runs, nothing is looked at but casts of whole modules, which a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -71,7 +71,7 @@ def _explain(error: BaseException, recording: Recording, casts: Casts, tell: Tel
     if not own or not (of_torch_or_ours(trace[-1].path) or own[-1] == len(trace) - 1):
         return  # another library raised, about something of its own
     under = recording.region_of(error)
-    with _region(under):
+    with _unseen(recording), _region(under):
         in_backward = "run_backward" in str(_text(trace[-1]))
         rows = _of_backward(trace) if in_backward else _of_call(trace, own[-1], casts)
     if not any(row["dtype"] in _NAMES for row in rows):
@@ -115,6 +115,19 @@ def _row(operand: Operand, origins: Origins, casts: Casts, at: int) -> dict[str,
     place = casts.of(operand.tensor) if told.get("kind") in ("parameter", "buffer") else None
     cast = {"cast": place} if place else {}
     return {"dtype": dtype, "written": operand.is_written, **cast, **told}
+
+
+@contextmanager
+def _unseen(recording: Recording) -> Iterator[None]:
+    """What is computed again is none of the run's own: it is not recorded, and draws none of its random numbers."""
+    cuda: Any = torch.cuda
+    devices = [cuda.current_device()] if torch.version.cuda and cuda.is_initialized() else []
+    active, recording.active = recording.active, False
+    try:
+        with torch.random.fork_rng(devices):
+            yield
+    finally:
+        recording.active = active
 
 
 def _region(under: dict[str, Any] | None) -> Any:

@@ -153,12 +153,14 @@ def _called(node: ast.Call, frame: FrameType) -> Any:
         type(getattr(function, "__self__", None)), "__module__", ""
     )
     name = getattr(function, "__name__", "")
-    has_parts = isinstance(function, torch.nn.Module) and bool(function._modules)
-    if has_parts or not str(module).startswith("torch") or name.endswith("_") or name in ("item", "tolist", "backward"):
+    keeps = isinstance(function, torch.nn.Module) and bool(function._modules or function._buffers)
+    keeps = keeps or name in ("batch_norm", "instance_norm", "manual_seed")  # they write what later code reads
+    if keeps or not str(module).startswith("torch") or name.endswith("_") or name in ("item", "tolist", "backward"):
         return UNKNOWN
     given = [value_of(each, frame) for each in node.args]
     named = {each.arg or "**": value_of(each.value, frame) for each in node.keywords}
-    if any(each is UNKNOWN for each in named.values()) or "**" in named:
+    draws = any(isinstance(each, torch.Generator) for each in (*given, *named.values()))
+    if draws or any(each is UNKNOWN for each in named.values()) or "**" in named:
         return UNKNOWN
     return _unless_unknown(lambda *each: function(*each, **named), *given)
 
