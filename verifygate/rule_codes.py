@@ -49,3 +49,10 @@ class SecurityRisk(StrEnum):
     BANDIT = "SEC201"
     PIP_AUDIT = "SEC202"
     ZIZMOR = "SEC203"
+
+
+class Gap(StrEnum):
+    """Rules under which something is listed that another module could not follow."""
+
+    MISSING_KEY = "KEY101"
+    LOW_PRECISION_WEIGHTS = "AMP701"

@@ -92,7 +92,7 @@ def test_what_a_library_raises_by_name_is_its_guard_and_a_missing_attribute_is_n
 def test_a_function_that_pytest_takes_for_a_test_is_told(tmp_path: Path):
     """As one that a test file imports, and that is called `test_...`: it asks for fixtures that nobody wrote."""
     message = "('model', <FixtureRequest for <Function test_fit>>)"
-    ending = classed("FixtureLookupError", message, [], raised=True, root=tmp_path)
+    ending = classed(Raised("FixtureLookupError", message, [], by_statement=True), tmp_path)
     how = "write a fixture `model`, or keep pytest from collecting `test_fit`, if that is no test"
     assert (ending.is_fault, ending.remedy) == (False, how)
 

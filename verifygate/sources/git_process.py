@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from verifygate.base.owned_folders import owned, sweep, temporary_name
+from verifygate.base.regular_files import repository_of
 from verifygate.sources.git_folders import Repository, is_regular, text_of
 
 SECONDS = 60.0
@@ -77,7 +78,7 @@ def ask(
 @contextmanager
 def call(repository: Repository, folder: Path, verb: Verb, *arguments: str) -> Iterator[Call]:
     """While this lasts, git can be started on the repository by this command; it is empty where there is no git."""
-    git = _program(os.environ.get("PATH", ""), str(repository.tree))
+    git = _program(os.environ.get("PATH", ""), str(repository.tree), repository_of(os.path.realpath(".")))
     if not git:
         yield Call((), {})
         return
@@ -91,12 +92,12 @@ def call(repository: Repository, folder: Path, verb: Verb, *arguments: str) -> I
 
 def is_there(repository: Repository) -> bool:
     """Whether there is a git that may be asked about a repository."""
-    return bool(_program(os.environ.get("PATH", ""), str(repository.tree)))
+    return bool(_program(os.environ.get("PATH", ""), str(repository.tree), repository_of(os.path.realpath("."))))
 
 
 def configured(repository: Repository, key: str) -> str:
     """The value of a key of the repository's own configuration, as data; empty where it has none."""
-    git = _program(os.environ.get("PATH", ""), str(repository.tree))
+    git = _program(os.environ.get("PATH", ""), str(repository.tree), repository_of(os.path.realpath(".")))
     return _values(git, text_of(repository.common / "config") or b"").get(key, "") if git else ""
 
 
@@ -172,11 +173,16 @@ def _environment(repository: Repository, shown: Path) -> dict[str, str]:
 
 
 @lru_cache(maxsize=8)
-def _program(path: str, top: str) -> str:
-    """The git that is installed: one that lies in the project is none, nor one in a relative place."""
-    tree = os.path.realpath(top)
+def _program(path: str, top: str, here: str) -> str:
+    """The git that is installed: one that lies in the project is none, nor one in a relative place.
+
+    `here` is the repository that a command runs in, which may be another than is asked about; empty for none.
+    """
+    trees = [os.path.realpath(tree) for tree in (top, here) if tree]
     places = [place for place in path.split(os.pathsep) if os.path.isabs(place)]  # noqa: PTH117 - text is enough
-    outside = [place for place in places if not Path(os.path.realpath(place)).is_relative_to(tree)]
+    outside = [
+        place for place in places if not any(Path(os.path.realpath(place)).is_relative_to(each) for each in trees)
+    ]
     return shutil.which("git", path=os.pathsep.join(outside)) or "" if outside else ""
 
 

@@ -13,6 +13,7 @@ from verifygate.config.version_pins import VersionRange, united
 from verifygate.configured_precision.read import ConfiguredPrecision
 from verifygate.framework_names import Framework
 from verifygate.model import NotFollowed
+from verifygate.rule_codes import Gap
 from verifygate.static.amp.autocast_regions import Opens, WrittenRegions
 from verifygate.static.amp.float8_regions import PACKAGE, Float8Regions
 from verifygate.static.amp.named_contexts import CAPTURE_WORD, GRAPH_CAPTURES, NamedContexts
@@ -335,7 +336,9 @@ class Analysis:
         ):
             self.gave_up(place, reason)
         for place, reason in missing_methods(self.scaler_calls_in, self.evaluator, self.call_graph):
-            self.gave_up(place, reason, "KEY101")  # a path ends there: what is told of the order of events holds
+            self.gave_up(
+                place, reason, Gap.MISSING_KEY.value
+            )  # a path ends there: what is told of the order of events holds
         return grouped
 
     def parsed(self) -> list[Module]:

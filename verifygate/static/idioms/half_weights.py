@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from verifygate.base.records import record, replace
 from verifygate.framework_names import TRANSFORMERS
+from verifygate.rule_codes import Gap
 from verifygate.static.amp.roles import ScalerKind
 from verifygate.static.analysis import Analysis, memoised
 from verifygate.static.facts.dtype_lattice import HALVES, Dtype
@@ -23,7 +24,7 @@ from verifygate.static.values.domain import Bound, ClassValue, ExternalName, Ext
 _OPTIMIZERS = "torch.optim."
 _UNSCALES_ITSELF = "_step_supports_amp_scaling"
 """An optimizer with this attribute takes the scale itself: the scaler hands it over and unscales nothing."""
-WEIGHTS = "AMP701"
+WEIGHTS = Gap.LOW_PRECISION_WEIGHTS.value
 """The rule about half weights that are stepped, under which what is open of the dtype of weights is told."""
 ABOUT_WEIGHTS = ("AMP4", "AMP7")
 """The rules that tell of a cast what comes of weights that it makes half."""
