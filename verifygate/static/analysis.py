@@ -336,9 +336,7 @@ class Analysis:
         ):
             self.gave_up(place, reason)
         for place, reason in missing_methods(self.scaler_calls_in, self.evaluator, self.call_graph):
-            self.gave_up(
-                place, reason, Gap.MISSING_KEY.value
-            )  # a path ends there: what is told of the order of events holds
+            self.gave_up(place, reason, Gap.MISSING_KEY.value)  # a path ends there: the order of events holds
         return grouped
 
     def parsed(self) -> list[Module]:
