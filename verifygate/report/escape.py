@@ -32,6 +32,8 @@ _LIVE = r"@(?=\w)|#(?=\d)|:(?=//)|\b[wW]{3}(?=\.)"
 """Where a mention, an issue number or an address begins. Renderers look for these in the text that is left after all
 escapes, and leave code alone: so a word with one becomes code, which can be copied as it stands."""
 _LIVE_WORD = rf"\S*(?:{_LIVE})\S*"
+_ELSEWHERE = {("site-packages",), ("...",), ("~",), ("<temp>",)}
+"""What begins the path of a file that the project does not hold, as runs write it (`execution/scrub.py`)."""
 _NOT_XML = "[\ufffe\uffff]"
 
 
@@ -127,7 +129,8 @@ def link_target(path: str, line: int | None, prefix: str) -> str:
     """
     pure = PurePosixPath(path)
     foreign = ":" in prefix and not prefix.startswith(("https://", "http://"))
-    if not path or len(path) > LONG or pure.is_absolute() or ".." in pure.parts or foreign:
+    elsewhere = pure.is_absolute() or ".." in pure.parts or pure.parts[:1] in _ELSEWHERE
+    if not path or len(path) > LONG or elsewhere or foreign:
         return ""
     from urllib.parse import quote  # not at the top, nor html: what a terminal is shown needs neither
 
