@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from verifygate.quality.docs import DOCS
+from write_docs import DOCS
 
 RUNS = sorted((Path(__file__).parent / "found_in_the_wild").glob("*.py"))
 PAGE = (DOCS / "found-in-the-wild.md").read_text(encoding="utf-8")

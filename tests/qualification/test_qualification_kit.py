@@ -135,7 +135,7 @@ def test_of_a_source_tree_nothing_is_listed(whole: Path) -> None:
 
 def test_accuracy_is_counted_from_files(whole: Path, tmp_path: Path) -> None:
     """From the primer's judgements, and from labels where they are given; else it is not measured."""
-    judgements = json.loads((ROOT / "verifygate/quality/primer/judgements.json").read_text(encoding="utf-8"))
+    judgements = json.loads((ROOT / "verifygate/quality/judgements.json").read_text(encoding="utf-8"))
     rules = {each["code"]: each for each in json.loads(read(whole, "qualification.json"))["rules"]}
     for code in ("AMP201", "KEY101"):
         said = [each["judgement"] for each in judgements if each["rule"] == code]
