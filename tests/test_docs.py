@@ -6,13 +6,12 @@ import re
 import shlex
 from pathlib import Path
 
-import click
 import pytest
 import write_docs
 from click.testing import CliRunner
 
 from verifygate.cli import main
-from verifygate.commands import MODULES, cli
+from verifygate.commands import EVIDENCE, GROUPS, HIDDEN, MODULES, cli
 from verifygate.report import markdown
 from verifygate.report.formats import run_formats
 from verifygate.report.rule_pages import rule_page
@@ -61,15 +60,33 @@ def test_readme_shows_exactly_what_the_command_prints(
     assert capsys.readouterr().out == shown[2]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_command_has_help_and_stands_in_the_readme(name: str):
-    command = cli.get_command(click.Context(cli), name)
-    shown = CliRunner().invoke(cli, [name, "--help"])
+@pytest.mark.parametrize("name", [*MODULES, *(f"evidence {name}" for name in EVIDENCE)])
+def test_every_command_has_help_and_a_row_in_the_page_about_commands(name: str):
+    shown = CliRunner().invoke(cli, [*name.split(), "--help"])
+    page = (write_docs.DOCS / "commands.md").read_text(encoding="utf-8")
 
     assert shown.exit_code == 0
-    assert command is not None
-    assert (command.help or "").strip()
-    assert command.hidden or f"verifygate {name}" in README
+    assert len(shown.output.partition("Options:")[0].split()) > 6
+    assert name in HIDDEN or f"`verifygate {name} " in page or f"`verifygate {name}`" in page
+
+
+def test_the_help_lists_the_commands_by_what_one_wants_to_do():
+    shown = CliRunner().invoke(cli, ["--help"]).output
+    titles = re.findall(r"^(\w[\w ]+):$", shown, re.MULTILINE)
+    listed = re.findall(r"^  ([a-z]+)  ", shown, re.MULTILINE)
+
+    assert titles == ["Options", *GROUPS]
+    assert listed == [name for group in GROUPS.values() for name in group]
+
+
+@pytest.mark.parametrize("name", EVIDENCE)
+def test_an_earlier_name_still_works_and_says_the_present_one(name: str):
+    """One line on stderr; what is printed and the exit code are those of the command."""
+    old, new = (CliRunner().invoke(cli, [*words, name]) for words in ([], ["evidence"]))
+
+    assert old.stderr.splitlines()[0] == f"verifygate: `{name}` is now `evidence {name}`; the old name goes in 0.2"
+    assert new.stderr.count("is now") == 0
+    assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout)
 
 
 def test_links_in_the_documentation_lead_somewhere():
