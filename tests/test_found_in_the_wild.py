@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from write_docs import DOCS
 
 RUNS = sorted((Path(__file__).parent / "found_in_the_wild").glob("*.py"))
-PAGE = (DOCS / "found-in-the-wild.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parent / "found_in_the_wild" / "README.md").read_text(encoding="utf-8")
 RUN_ALL = """
 import contextlib, io, json, runpy, sys
 printed = {}

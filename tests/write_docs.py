@@ -12,6 +12,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+import accuracy_page
 import fault_table
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -60,6 +61,7 @@ def pages() -> dict[str, str]:
     found["config.md"] = config_page()
     found["rules.md"] = rules_page()
     found["faults.md"] = fault_table.page()
+    found["accuracy.md"] = accuracy_page.page()
     for name in inherit.names():
         found[f"{name}.md"] = catalogue_page(name)
     return found
