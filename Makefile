@@ -54,7 +54,7 @@ reports: $(READY) ## refresh the committed example in reports/reference_impl
 	@$(BIN)/python -I -m verifygate run --stage all --report-dir reports/reference_impl
 
 docs: $(READY) ## build the documentation as a site in build/site; a dead link or anchor is an error
-	@$(BIN)/python -I -m verifygate.quality.site build/site
+	@$(BIN)/python tests/build_site.py build/site
 
 bench: $(READY) ## time the gate itself (pytest-benchmark)
 	@$(BIN)/python -m pytest -o addopts= --benchmark-only
@@ -63,7 +63,7 @@ fuzz: $(READY) ## search for inputs that break a property, for SECONDS=600; find
 	@$(BIN)/python tests/fuzz/campaign.py --seconds $(SECONDS) $(TARGETS)
 
 primer: $(READY) ## compare the findings on pinned packages with those of BASE=REV (fixes: make primer DO=fix)
-	@$(BIN)/python -I -m verifygate.quality.primer $(DO) $(if $(BASE),--base $(BASE)) $(foreach name,$(ONLY),--only $(name))
+	@PYTHONPATH=tests $(BIN)/python -P -m primer $(DO) $(if $(BASE),--base $(BASE)) $(foreach name,$(ONLY),--only $(name))
 
 twin: $(READY) ## which share of the events of recorded runs the static stage has, by kind, and what is missing
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/twin/twin.py --witness $(WITNESS)

@@ -6,33 +6,41 @@ import re
 import shlex
 from pathlib import Path
 
-import click
 import pytest
+import write_docs
 from click.testing import CliRunner
 
 from verifygate.cli import main
-from verifygate.commands import MODULES, cli
-from verifygate.quality import docs
+from verifygate.commands import EVIDENCE, GROUPS, HIDDEN, MODULES, cli
 from verifygate.report import markdown
 from verifygate.report.formats import run_formats
+from verifygate.report.rule_pages import rule_page
+from verifygate.security.registry import security_rules
+from verifygate.static.registry import load_rules
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-PAGES = docs.pages()
+PAGES = write_docs.pages()
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_generated_page_is_current(name: str):
-    """`python -m verifygate.quality.docs` was run after the last change of rules, settings or models."""
-    assert (docs.DOCS / name).read_text(encoding="utf-8") == PAGES[name]
+    """`python tests/write_docs.py` was run after the last change of rules, settings or models."""
+    assert (write_docs.DOCS / name).read_text(encoding="utf-8") == PAGES[name]
 
 
-def test_no_page_of_a_rule_that_is_gone():
-    made = {Path(name).name for name in PAGES if name.startswith("rules/")}
+def test_what_reports_say_of_a_rule_is_what_its_module_says():
+    """Reports read the source of a rule, which they may not import: name, severity and page are those of the rule."""
+    loaded = {**load_rules(), **security_rules()}
+    pages = {code: rule_page(code) for code in loaded}
 
-    assert {page.name for page in (docs.DOCS / "rules").glob("*.md")} == made
+    assert len(loaded) > 100
+    assert {code: (page.name, page.severity, page.markdown.strip()) for code, page in pages.items() if page} == {
+        code: (each.rule.name, each.rule.severity.value, each.docs.strip()) for code, each in loaded.items()
+    }
+    assert rule_page("AMP999") is None
 
 
 def test_readme_shows_exactly_what_the_command_prints(
@@ -52,22 +60,40 @@ def test_readme_shows_exactly_what_the_command_prints(
     assert capsys.readouterr().out == shown[2]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_command_has_help_and_stands_in_the_readme(name: str):
-    command = cli.get_command(click.Context(cli), name)
-    shown = CliRunner().invoke(cli, [name, "--help"])
+@pytest.mark.parametrize("name", [*MODULES, *(f"evidence {name}" for name in EVIDENCE)])
+def test_every_command_has_help_and_a_row_in_the_page_about_commands(name: str):
+    shown = CliRunner().invoke(cli, [*name.split(), "--help"])
+    page = (write_docs.DOCS / "commands.md").read_text(encoding="utf-8")
 
     assert shown.exit_code == 0
-    assert command is not None
-    assert (command.help or "").strip()
-    assert command.hidden or f"verifygate {name}" in README
+    assert len(shown.output.partition("Options:")[0].split()) > 6
+    assert name in HIDDEN or f"`verifygate {name} " in page or f"`verifygate {name}`" in page
+
+
+def test_the_help_lists_the_commands_by_what_one_wants_to_do():
+    shown = CliRunner().invoke(cli, ["--help"]).output
+    titles = re.findall(r"^(\w[\w ]+):$", shown, re.MULTILINE)
+    listed = re.findall(r"^  ([a-z]+)  ", shown, re.MULTILINE)
+
+    assert titles == ["Options", *GROUPS]
+    assert listed == [name for group in GROUPS.values() for name in group]
+
+
+@pytest.mark.parametrize("name", EVIDENCE)
+def test_an_earlier_name_still_works_and_says_the_present_one(name: str):
+    """One line on stderr; what is printed and the exit code are those of the command."""
+    old, new = (CliRunner().invoke(cli, [*words, name]) for words in ([], ["evidence"]))
+
+    assert old.stderr.splitlines()[0] == f"verifygate: `{name}` is now `evidence {name}`; the old name goes in 0.2"
+    assert new.stderr.count("is now") == 0
+    assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout)
 
 
 def test_links_in_the_documentation_lead_somewhere():
     """Every relative link of README and docs names a file that is there."""
     links = [
         (page, target)
-        for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docs.DOCS.rglob("*.md")]
+        for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *write_docs.DOCS.rglob("*.md")]
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     ]
     assert {page.name for page, _ in links} > {"README.md", "rules.md"}
@@ -76,14 +102,14 @@ def test_links_in_the_documentation_lead_somewhere():
 
 def test_the_page_about_reports_names_every_format_and_every_page():
     """A new format or stage is in the two tables, and on the page that says what a run writes."""
-    page = (docs.DOCS / "reports.md").read_text(encoding="utf-8")
+    page = (write_docs.DOCS / "reports.md").read_text(encoding="utf-8")
     assert f"`--format {','.join(run_formats())}`" in page
     assert [name for name in markdown.PAGES if f"| `{name}` |" not in page] == []
 
 
 def test_internals_name_files_that_exist():
     """The page that says which file to open is about this tree: each path in it, with a folder, leads somewhere."""
-    page = (docs.DOCS / "internals.md").read_text(encoding="utf-8")
+    page = (write_docs.DOCS / "internals.md").read_text(encoding="utf-8")
     named = sorted(set(re.findall(r"(?<![\w/.-])(?:\w+/)+\w+\.py|(?<![\w/.-])\w+/(?:\w+/)+(?![\w*])", page)))
 
     assert len(named) > 40

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from verifygate.quality.faults import faults
+from fault_table import faults
 
 ROOT = Path(__file__).parent.parent
 FAULTS = faults()

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.quality.docs import DOCS
-
 RUNS = sorted((Path(__file__).parent / "found_in_the_wild").glob("*.py"))
-PAGE = (DOCS / "found-in-the-wild.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parent / "found_in_the_wild" / "README.md").read_text(encoding="utf-8")
 RUN_ALL = """
 import contextlib, io, json, runpy, sys
 printed = {}

@@ -185,7 +185,7 @@ def test_in_force_it_adds_one_reason_for_all_marks(project: Path) -> None:
     assert set(reasons) == {"requirements.marked-tests", "requirements.CKPT-01"}
     told = reasons["requirements.marked-tests"]
     assert "4 requirements have no marked test: AMP-01, AMP-02, AMP-03, AMP-07" in told.text
-    assert told.action.startswith("`verifygate trace mark` writes the marks")
+    assert told.action.startswith("`verifygate evidence trace mark ID ")
 
 
 @pytest.mark.slow
@@ -193,15 +193,15 @@ def test_trace_mark_writes_the_marks(project: Path, capsys: pytest.CaptureFixtur
     """Above the test, with the import that it needs; then the reason goes, and a second time writes nothing."""
     assert main(["init"]) == 0
     (project / "requirements.yaml").write_text("title: t\nextends: amp-core\nselect: [AMP-07]\n", encoding="utf-8")
-    assert main(["trace", "mark", "AMP-07", "checks/test_train.py::test_train"]) == 0
+    assert main(["evidence", "trace", "mark", "AMP-07", "checks/test_train.py::test_train"]) == 0
     assert (project / "checks" / "test_train.py").read_text() == (
         "import pytest\nfrom train import train\n\n\n"
         '@pytest.mark.requirement("AMP-07")\ndef test_train():\n    assert callable(train)\n'
     )
     capsys.readouterr()
-    assert main(["trace", "mark", "AMP-07", "checks/test_train.py::test_train"]) == 0
+    assert main(["evidence", "trace", "mark", "AMP-07", "checks/test_train.py::test_train"]) == 0
     assert "already marked with AMP-07" in capsys.readouterr().out
-    assert main(["trace", "mark"]) == 0
+    assert main(["evidence", "trace", "mark"]) == 0
     assert capsys.readouterr().out.startswith("AMP-07     1 marked")
     checks, reasons = traced(project)
     assert reasons == {}
@@ -225,7 +225,7 @@ def test_what_cannot_be_marked(
     assert main(["init"]) == 0
     capsys.readouterr()
     before = (project / "checks" / "test_train.py").read_text()
-    assert main(["trace", "mark", *arguments]) == 2
+    assert main(["evidence", "trace", "mark", *arguments]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert told in error

@@ -33,7 +33,7 @@ def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_imports_keep_to_the_layers():
-    """Every contract in pyproject.toml holds: the stages are strangers, torch and libcst stay where they belong."""
+    """Every contract in .importlinter holds: the stages are strangers, torch and libcst stay where they belong."""
     checked = lint_imports(ROOT)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "0 broken" in checked.stdout
@@ -58,7 +58,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What lint-imports says of a copy of the package with each of the violations in it."""
     copy = tmp_path_factory.mktemp("copy")
     shutil.copytree(ROOT / "verifygate", copy / "verifygate", ignore=shutil.ignore_patterns("__pycache__", "docs"))
-    shutil.copy(ROOT / "pyproject.toml", copy)
+    shutil.copy(ROOT / ".importlinter", copy)
     for name, line in VIOLATIONS.items():
         with (copy / name).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")

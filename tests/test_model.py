@@ -124,5 +124,5 @@ def test_schema_fits_what_is_written() -> None:
 
 @pytest.mark.parametrize("name", sorted(model_schema.SCHEMAS))
 def test_published_schema_is_current(name: str) -> None:
-    """`python -m verifygate.quality.docs` was run after the last change of a model."""
+    """`python tests/write_docs.py` was run after the last change of a model."""
     assert (SCHEMAS / name).read_text(encoding="utf-8") == model_schema.json_schema(model_schema.SCHEMAS[name])

@@ -1,4 +1,4 @@
-"""`verifygate trace accept`: from a report to a lock, by the command line."""
+"""`verifygate evidence trace accept`: from a report to a lock, by the command line."""
 
 from __future__ import annotations
 
@@ -49,9 +49,11 @@ def section(page: str, title: str) -> str:
 
 def test_accept_change_and_accept_again(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What is proved is accepted; a change is named in the report until somebody accepts it."""
-    assert "Suspect links (nothing was accepted yet; `verifygate trace accept` records" in gate().splitlines()[-1]
+    assert (
+        "Suspect links (nothing was accepted yet; `verifygate evidence trace accept` records" in gate().splitlines()[-1]
+    )
     capsys.readouterr()
-    assert main(["trace", "accept"]) == 0
+    assert main(["evidence", "trace", "accept"]) == 0
     told = capsys.readouterr()
     assert told.out.splitlines() == [
         "LOOP-1: accepted (1 code, 0 tests, at none)",
@@ -66,10 +68,10 @@ def test_accept_change_and_accept_again(project: Path, capsys: pytest.CaptureFix
     suspect = section(gate(), "Suspect links")
     assert "- `LOOP-1` (**PARTIAL**, by its evidence alone PASS):" in suspect
     assert "  - the code `train.py::step` changed since it was accepted at none" in suspect
-    assert main(["trace", "accept", "LOOP-1"]) == 0
+    assert main(["evidence", "trace", "accept", "LOOP-1"]) == 0
     assert "LOOP-1: accepted" in capsys.readouterr().out
     assert "LOOP-1" not in section(gate(), "Suspect links")
-    assert main(["trace", "accept", "LOOP-1"]) == 0
+    assert main(["evidence", "trace", "accept", "LOOP-1"]) == 0
     assert "LOOP-1: as before" in capsys.readouterr().out
 
 
@@ -97,7 +99,7 @@ def test_what_cannot_be_accepted(
     """One line, exit code 2, and no lock."""
     gate()
     capsys.readouterr()
-    assert main(["trace", "accept", *arguments]) == 2
+    assert main(["evidence", "trace", "accept", *arguments]) == 2
     error = capsys.readouterr().err
     assert said.partition("; ")[0] in error
     assert said.partition("; ")[2] in error
@@ -108,13 +110,13 @@ def test_what_cannot_be_accepted(
 def test_without_a_report_or_a_specification_there_is_nothing_to_accept(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["trace", "accept"]) == 2
+    assert main(["evidence", "trace", "accept"]) == 2
     assert "report.json: cannot be read" in capsys.readouterr().err
     assert main(["run", "--stage", "static"]) == 0
-    assert main(["trace", "accept"]) == 2
+    assert main(["evidence", "trace", "accept"]) == 2
     assert "it traces no specification, not `spec.yaml`" in capsys.readouterr().err
     (project / "verifygate.toml").write_text("")
-    assert main(["trace", "accept"]) == 2
+    assert main(["evidence", "trace", "accept"]) == 2
     assert "there is no specification" in capsys.readouterr().err
 
 
@@ -132,14 +134,14 @@ def git(*arguments: str) -> None:
 def test_what_a_change_accepts_itself_stands_in_its_report(project: Path) -> None:
     """A change that edits the code and accepts it in one go is shown to its reviewers, and an untouched lock is not."""
     gate()
-    assert main(["trace", "accept"]) == 0
+    assert main(["evidence", "trace", "accept"]) == 0
     git("init", "-q")
     git("add", "train.py", "spec.yaml", "spec.lock.json", "verifygate.toml")
     git("commit", "-q", "-m", "first")
     assert "accepted or dropped by this change" not in gate("--since", "HEAD")
     (project / "train.py").write_text(TRAIN.replace('"cpu"', '"cuda"'))
     gate()
-    assert main(["trace", "accept"]) == 0
+    assert main(["evidence", "trace", "accept"]) == 0
     page = section(gate("--since", "HEAD"), "Suspect links")
     assert "- **accepted or dropped by this change, for its reviewers to judge:** `LOOP-1`" in page.splitlines()
     assert "+changes" in (project / "spec.lock.json").read_text(encoding="utf-8")

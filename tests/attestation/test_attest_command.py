@@ -1,4 +1,4 @@
-"""`verifygate attest`: what is written, and every way in which a consumer refuses it."""
+"""`verifygate evidence attest`: what is written, and every way in which a consumer refuses it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,15 @@ def signed(judged: Judged, keys: Keys) -> tuple[Path, Path]:
 
 
 def write(judged: Judged, private: Path, *options: str) -> None:
-    assert main(["attest", "write", str(judged.report), "--key", str(private), "--output", str(OUT), *options]) == 0
+    assert (
+        main(["evidence", "attest", "write", str(judged.report), "--key", str(private), "--output", str(OUT), *options])
+        == 0
+    )
 
 
 def verify(capsys: pytest.CaptureFixture[str], public: Path, *options: str) -> tuple[int, str]:
     capsys.readouterr()
-    code = main(["attest", "verify", str(OUT), "--key", str(public), *options])
+    code = main(["evidence", "attest", "verify", str(OUT), "--key", str(public), *options])
     captured = capsys.readouterr()
     assert (captured.out + captured.err).count("\n") == 1
     return code, captured.out + captured.err
@@ -139,7 +142,7 @@ def test_keys_and_payloads_of_others_are_refused(
     OUT.write_text("\n".join(map(json.dumps, lines)))
     code, told = verify(capsys, signed[1], "--commit", "HEAD")
     assert (code, told.count("changed after it was signed")) == (1, 2)
-    assert main(["attest", "write", str(judged.report), "--output", str(OUT)]) == 0
+    assert main(["evidence", "attest", "write", str(judged.report), "--output", str(OUT)]) == 0
     assert "not a signed envelope" in verify(capsys, signed[1], "--commit", "HEAD")[1]
 
 
@@ -179,7 +182,7 @@ def test_under_since_the_policy_is_that_of_the_base(
     asked = ["--commit", "HEAD", "--property", "VERIFYGATE_POLICY_OF_BASE", "--config"]
     assert verify(capsys, public, *asked, str(before))[0] == 0
     assert verify(capsys, public, *asked, "verifygate.toml")[0] == 1
-    assert main(["attest", "write", str(judged.report), "--predicate", "test-result"]) == 0
+    assert main(["evidence", "attest", "write", str(judged.report), "--predicate", "test-result"]) == 0
     (said,) = statements(capsys.readouterr().out)
     configuration = {each["name"]: each["digest"] for each in said["predicate"]["configuration"]}
     assert configuration["verifygate:base"] == {"gitCommit": base}
@@ -220,7 +223,7 @@ def test_without_the_repository_the_files_are_left_out(
         (["--root", str(judged.folder)], ["verifygate.toml", "verifygate:settings"]),
     ):
         capsys.readouterr()
-        assert main(["attest", "write", str(copy), "--predicate", "test-result", *options]) == 0
+        assert main(["evidence", "attest", "write", str(copy), "--predicate", "test-result", *options]) == 0
         (said,) = statements(capsys.readouterr().out)
         assert [each["name"] for each in said["predicate"]["configuration"]] == names
 
@@ -245,7 +248,7 @@ def test_what_cannot_be_attested(judged: Judged, keys: Keys, capsys: pytest.Capt
     commands["write", str(edited)] = "edited after it was written"
     for command, told in commands.items():
         capsys.readouterr()
-        assert main(["attest", *command]) == 2
+        assert main(["evidence", "attest", *command]) == 2
         captured = capsys.readouterr()
         assert (captured.out, captured.err.count("\n")) == ("", 1)
         assert told in captured.err

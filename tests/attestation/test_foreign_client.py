@@ -33,7 +33,7 @@ Keys = Callable[..., tuple[Path, Path]]
 def bundle(judged: Judged, private: Path) -> list[dict[str, Any]]:
     """The envelopes that the command writes, as JSON."""
     out = judged.folder / "reports" / "report.intoto.jsonl"
-    assert main(["attest", "write", str(judged.report), "--key", str(private), "--output", str(out)]) == 0
+    assert main(["evidence", "attest", "write", str(judged.report), "--key", str(private), "--output", str(out)]) == 0
     return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""`verifygate claims` from the command line: exit codes, what it prints, what it refuses."""
+"""`verifygate evidence claims` from the command line: exit codes, what it prints, what it refuses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_exit_code_is_0_only_where_all_is_confirmed(
     here: Path, capsys: pytest.CaptureFixture[str], names: list[str], code: int
 ):
     """An open claim is no success, and neither is a report in which nothing could be tested."""
-    assert main(["claims", *names]) == code
+    assert main(["evidence", "claims", *names]) == code
     assert capsys.readouterr().err == ""
 
 
@@ -70,7 +70,7 @@ def test_bad_input_is_one_line(
     (here / "latin.md").write_bytes("# Note\ncaf\u00e9\n".encode("latin-1"))
     (here / "binary.md").write_bytes(b"# Note\0\n")
     (here / "void").mkdir()
-    assert main(["claims", *arguments]) == 2
+    assert main(["evidence", "claims", *arguments]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.count("\n") == 1
@@ -81,7 +81,7 @@ def test_bad_input_is_one_line(
 def test_text_puts_the_refuted_first(here: Path, capsys: pytest.CaptureFixture[str]):
     """Counts, then each report: what is refuted with its line, what is open, what holds, what was not parsed."""
     (here / "mixed.md").write_text(f"{RIGHT}\nOf 3/8 (50%) we know nothing more.\n\nA sentence.\n", encoding="utf-8")
-    assert main(["claims", "mixed.md"]) == 1
+    assert main(["evidence", "claims", "mixed.md"]) == 1
     assert capsys.readouterr().out.splitlines() == [
         "Claims: 1 refuted, 0 inconclusive, 1 confirmed",
         "no source tree was given: what the reports say of code stays open (--root DIR)",
@@ -102,7 +102,7 @@ def test_claims_that_wait_for_one_thing_share_a_line():
 
 
 def test_json_fits_the_published_schema(here: Path, capsys: pytest.CaptureFixture[str]):
-    assert main(["claims", "wrong.md", "open.md", "--format", "json"]) == 1
+    assert main(["evidence", "claims", "wrong.md", "open.md", "--format", "json"]) == 1
     document = json.loads(capsys.readouterr().out)
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8"))).validate(document)
     assert (document["refuted"], document["inconclusive"], document["confirmed"]) == (1, 1, 0)
@@ -133,7 +133,7 @@ def test_no_machine_path_in_the_output(here: Path, capsys: pytest.CaptureFixture
     (here / "tree" / "train.py").write_text("x = 1\n", encoding="utf-8")
     shutil.copy(REPORTS / "release_audit.md", here)
     for format_ in ("text", "json", "md"):
-        main(["claims", "release_audit.md", "open.md", "--root", str(here / "tree"), "--format", format_])
+        main(["evidence", "claims", "release_audit.md", "open.md", "--root", str(here / "tree"), "--format", format_])
         printed = capsys.readouterr().out
         assert str(here) not in printed
         assert "release_audit.md" in printed
@@ -143,7 +143,7 @@ def test_the_report_is_not_part_of_the_tree(here: Path, capsys: pytest.CaptureFi
     """A report that lies in the tree does not refute itself."""
     (here / "code.py").write_text("x = 1\n", encoding="utf-8")
     (here / "report.py").write_text("Zero occurrences of `some_name` in the codebase.\n", encoding="utf-8")
-    assert main(["claims", "report.py", "--root", "."]) == 0
+    assert main(["evidence", "claims", "report.py", "--root", "."]) == 0
     assert "nowhere in 1 source file" in capsys.readouterr().out
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from write_docs import DOCS
 
 from verifygate.cli import main
 from verifygate.execution.instruments import launch
@@ -19,7 +20,6 @@ from verifygate.execution.trace_summary import summary
 from verifygate.model import ScaleChange, TraceSummary
 from verifygate.model.numerics import BadStep, Limit, NumericsReport, Origin, UnmovedAverage
 from verifygate.process.subject import Subject
-from verifygate.quality.docs import DOCS
 
 torch = pytest.importorskip("torch")
 PROGRAMS = Path(__file__).parent / "numerics" / "programs.py"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from write_docs import DOCS
 
 from verifygate.cli import main
 from verifygate.execution.run_rules import RULES
 from verifygate.model import Witness
-from verifygate.quality.docs import DOCS
 from verifygate.static.registry import load_rules
 
 torch = pytest.importorskip("torch")

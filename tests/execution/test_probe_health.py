@@ -10,13 +10,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from write_docs import DOCS
 
 from verifygate.cli import main
 from verifygate.execution.health import health
 from verifygate.execution.health_text import lines
 from verifygate.execution.parameter_movement import movements
 from verifygate.model.health import HealthReport, HealthRow, Movement, ParameterMovement, ShadowRow
-from verifygate.quality.docs import DOCS
 
 torch = pytest.importorskip("torch")
 

@@ -201,6 +201,6 @@ def test_an_edited_report_is_no_evidence_to_accept(
     forged["stages"][1]["details"]["requirements"][0]["status"] = "PASS"
     path.write_text(json.dumps(forged), encoding="utf-8")
 
-    assert main(["trace", "accept"]) == 2
+    assert main(["evidence", "trace", "accept"]) == 2
     assert "R-1 is PASS in the matrix, and its check is FAIL" in capsys.readouterr().err
     assert not (tmp_path / "spec.lock.json").exists()

@@ -112,7 +112,7 @@ def test_a_move_that_changes_nothing_is_told():
 
 def test_the_page_lists_every_move():
     page = (Path(verifygate.__file__).parent / "docs" / "mutation.md").read_text(encoding="utf-8")
-    rows = [f"| `{each.name}` | [{each.rule}](rules/{each.rule}.md) | {each.title} |" for each in OPERATORS]
+    rows = [f"| `{each.name}` | {each.rule} | {each.title} |" for each in OPERATORS]
 
     assert [line for line in page.splitlines() if line.startswith("| `")] == rows
 

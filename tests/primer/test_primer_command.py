@@ -1,4 +1,4 @@
-"""`python -m verifygate.quality.primer` from its options to its files and its exit code."""
+"""`python -m primer` from its options to its files and its exit code."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.quality.primer import __main__ as command
-from verifygate.quality.primer.pins import Pin
+from primer import __main__ as command
+from primer.pins import Pin
 
 PIN = Pin("tiny", "1.0", "0" * 64, "tiny-1.0.tar.gz")
 CLIPS = """

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import verifygate
-from verifygate.quality.primer.fixing import fix_package, markdown_of
-from verifygate.quality.primer.pins import Pin
-from verifygate.quality.primer.scans import Revision
+from primer.fixing import fix_package, markdown_of
+from primer.pins import Pin
+from primer.scans import Revision
 
 PIN = Pin("tiny", "1.0", "0" * 64, "tiny-1.0.tar.gz")
 OLD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from primer.archives import unpack
+from primer.cache import Cache, default_folder
+from primer.index import pinned
+from primer.pins import Pin, read_pins
 from verifygate.base.errors import UsageError
-from verifygate.quality.primer.archives import unpack
-from verifygate.quality.primer.cache import Cache, default_folder
-from verifygate.quality.primer.index import pinned
-from verifygate.quality.primer.pins import Pin, read_pins
 
 RUNS = "from pathlib import Path\nPath({marker!r}).touch()\nraise SystemExit('setup was run')\n"
 

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 import verifygate
+from primer.comparison import compare
+from primer.differential import run_primer
+from primer.judging import Judge
+from primer.pins import Pin, read_pins
+from primer.scans import Revision, scan
+from primer.summary import document_of, is_sound, markdown_of
 from verifygate.base.errors import UsageError
-from verifygate.quality.primer.comparison import compare
-from verifygate.quality.primer.differential import run_primer
-from verifygate.quality.primer.judgements import Judge, Judgement, read_judgements
-from verifygate.quality.primer.pins import Pin, read_pins
-from verifygate.quality.primer.scans import Revision, scan
-from verifygate.quality.primer.summary import document_of, is_sound, markdown_of
+from verifygate.quality.judgements import Judgement, read_judgements
 
 PIN = Pin("tiny", "1.0", "0" * 64, "tiny-1.0.tar.gz")
 CLIPS = """

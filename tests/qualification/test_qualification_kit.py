@@ -1,4 +1,4 @@
-"""`verifygate qualification`: what the kit says, how it was counted, and what it does not claim."""
+"""`verifygate evidence qualification`: what the kit says, how it was counted, and what it does not claim."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDER = ROOT / "tests/static/cases"
 
 
 def made(out: Path, *options: str, code: int = 0) -> dict[str, Any]:
-    assert main(["qualification", "--output", str(out), *options]) == code
+    assert main(["evidence", "qualification", "--output", str(out), *options]) == code
     found: dict[str, Any] = json.loads((out / "qualification.json").read_text(encoding="utf-8"))
     return found
 
@@ -135,7 +135,7 @@ def test_of_a_source_tree_nothing_is_listed(whole: Path) -> None:
 
 def test_accuracy_is_counted_from_files(whole: Path, tmp_path: Path) -> None:
     """From the primer's judgements, and from labels where they are given; else it is not measured."""
-    judgements = json.loads((ROOT / "verifygate/quality/primer/judgements.json").read_text(encoding="utf-8"))
+    judgements = json.loads((ROOT / "verifygate/quality/judgements.json").read_text(encoding="utf-8"))
     rules = {each["code"]: each for each in json.loads(read(whole, "qualification.json"))["rules"]}
     for code in ("AMP201", "KEY101"):
         said = [each["judgement"] for each in judgements if each["rule"] == code]
@@ -173,7 +173,7 @@ def test_without_cases_none_is_claimed(tmp_path: Path, monkeypatch: pytest.Monke
 )
 def test_wrong_options(options: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line, and nothing is written."""
-    assert main(["qualification", "--output", str(tmp_path / "kit"), *options]) == 2
+    assert main(["evidence", "qualification", "--output", str(tmp_path / "kit"), *options]) == 2
     captured = capsys.readouterr()
     assert captured.err.count("\n") == 1
     assert told in captured.err
@@ -182,7 +182,7 @@ def test_wrong_options(options: list[str], told: str, tmp_path: Path, capsys: py
 
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    assert main(["qualification", "--output", str(tmp_path)]) == 2
+    assert main(["evidence", "qualification", "--output", str(tmp_path)]) == 2
     assert "notes.txt" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
 

@@ -14,12 +14,12 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import pytest
+from secret_list import LEFT_OUT, rewritten
+from secret_list import forms as taken
 
 from verifygate.base.masking import MASK, masked
 from verifygate.base.secret_forms import LIST, is_example
 from verifygate.cli import main
-from verifygate.quality.secret_list import LEFT_OUT, rewritten
-from verifygate.quality.secret_list import forms as taken
 from verifygate.report.formats import check_formats, run_formats
 
 ROOT = Path(__file__).parents[2]

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 from requirement_world import World
+from write_docs import DOCS
 
 from verifygate.config.documents import read_toml
 from verifygate.config.settings import FileSettings
 from verifygate.model import Status
-from verifygate.quality.docs import DOCS
 from verifygate.requirements.queries import Oracle, QueryKind, RunEvent, RunQuery, ScaleBehaviour
 from verifygate.requirements.spec import Thresholds
 

@@ -221,7 +221,10 @@ def test_changed_code_needs_fresh_evidence(project: Project) -> None:
     said = f"the code `{STEP}` changed since it was accepted at c0ffee"
     assert traced.rows["R-STATIC"].suspect == (said,)
     lowered = traced.checks["R-STATIC"]
-    assert (lowered.status, lowered.remedy.endswith("`verifygate trace accept R-STATIC`")) == (Status.PARTIAL, True)
+    assert (lowered.status, lowered.remedy.endswith("`verifygate evidence trace accept R-STATIC`")) == (
+        Status.PARTIAL,
+        True,
+    )
     assert said in lowered.actual
     assert ("train.py", 7) in {(item.path, item.line) for item in lowered.evidence}
     assert said in traced.checks["R-LOOP"].actual

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 LIST = Path(__file__).with_suffix(".json")
-"""Made from the rules of gitleaks by `quality/secret_list.py`; it names its source, version and license."""
+"""Made from the rules of gitleaks by `tests/report/secret_list.py`; it names its source, version and license."""
 ENOUGH_BITS = 3.0
 """Shannon entropy of the letters of a random key, at least, in bits per letter; hexadecimal ones reach 3.7."""
 

@@ -2,55 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 
 import click
 
 from verifygate import __version__
 
-MODULES = {
-    "run": "run",
-    "check": "check",
-    "fix": "fix",
-    "probe": "probe",
-    "bench": "bench",
-    "trace": "trace",
-    "claims": "claims",
-    "baseline": "baseline",
-    "compare": "run",
-    "render": "render",
-    "doctor": "doctor",
-    "explain": "rules",
-    "rules": "rules",
-    "docs": "rules",
-    "schema": "rules",
-    "init": "init",
-    "lsp": "lsp",
-    "sweep": "sweep",
-    "attest": "attest",
-    "qualification": "qualification",
-    "accuracy": "rules",
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Read the code": {"check": "check", "fix": "fix", "explain": "rules", "contract": "contract", "lsp": "lsp"},
+    "Run it": {"run": "run", "probe": "probe", "compare": "run", "render": "render"},
+    "Measure it": {"bench": "bench"},
+    "Set up": {"init": "init", "doctor": "doctor", "baseline": "baseline"},
+    "Evidence for others": {"evidence": "evidence"},
+    "Many repositories": {"sweep": "sweep"},
+    "Look up": {"rules": "rules", "docs": "rules", "schema": "rules"},
 }
-"""Command -> the module here that has it, under its own name."""
+"""What one wants to do -> the commands for it -> the module here that has each, under its own name."""
+
+EVIDENCE: Mapping[str, str] = {
+    "attest": "attest",
+    "claims": "claims",
+    "qualification": "qualification",
+    "trace": "trace",
+}
+"""The commands of `verifygate evidence`; until 0.2 each also works without that word."""
+
+HIDDEN: Mapping[str, str] = {"accuracy": "rules"}
+
+MODULES = {**{name: module for group in GROUPS.values() for name, module in group.items()}, **HIDDEN}
+"""Command -> its module."""
+
+
+def load(name: str, module: str) -> click.Command:
+    """The command, from its module."""
+    command: click.Command = getattr(import_module(f"verifygate.commands.{module}"), name)
+    return command
 
 
 class Commands(click.Group):
     """The group of all commands; naming one imports its module, and no other."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return sorted(MODULES)
+        return [name for group in GROUPS.values() for name in group]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in MODULES:
-            return None
-        command: click.Command = getattr(import_module(f"verifygate.commands.{MODULES[cmd_name]}"), cmd_name)
-        return command
+        if cmd_name in EVIDENCE:
+            return load(cmd_name, EVIDENCE[cmd_name])
+        return load(cmd_name, MODULES[cmd_name]) if cmd_name in MODULES else None
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Each command with the whole first sentence of its help: what does not fit into a line goes on in the next."""
-        found = [(name, command) for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.get_short_help_str(limit=1000)) for name, command in found])
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As in click; whoever uses a name of an earlier version is told the present one, on stderr."""
+        found = super().resolve_command(ctx, args)
+        if found[0] in EVIDENCE and not ctx.resilient_parsing:
+            click.echo(f"verifygate: `{found[0]}` is now `evidence {found[0]}`; the old name goes in 0.2", err=True)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """By what one wants to do; each command with the whole first sentence of its help."""
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                rows = [(name, load(name, module).get_short_help_str(limit=1000)) for name, module in group.items()]
+                formatter.write_dl(rows, col_max=10)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -1,4 +1,4 @@
-"""`verifygate attest`: the verdict of a stored report as signed statements, and whether to believe such a file."""
+"""`verifygate evidence attest`: the verdict of a report as signed statements, and whether to believe such a file."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def verify(
         configuration={path_as_typed(each): _sha256(each, "name a file of the policy") for each in configs},
         properties=properties,
     )
-    data = _read(file, "name a file that `verifygate attest write` wrote")
+    data = _read(file, "name a file that `verifygate evidence attest write` wrote")
     try:
         ruling = examined(data, asked)
     except UnusableKeyError as error:

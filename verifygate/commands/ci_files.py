@@ -23,7 +23,6 @@ from verifygate.report.comment import marker
 from verifygate.sources import git
 from verifygate.sources.repository import folder_in_repository, web_address
 
-SERVICES = ("github", "gitlab")
 PYTHON = "3.12"
 CPU_TORCH = "python -m pip install torch --index-url https://download.pytorch.org/whl/cpu"
 ACTIONS = {

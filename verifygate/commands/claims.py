@@ -1,4 +1,4 @@
-"""`verifygate claims`: what prose reports say, put to the test."""
+"""`verifygate evidence claims`: what prose reports say, put to the test."""
 
 from __future__ import annotations
 

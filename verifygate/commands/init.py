@@ -46,7 +46,8 @@ _SPEC = """\
 # What the training program must do: `verifygate docs {catalogue}` lists it, `verifygate docs requirements` explains it.
 title: {title}
 extends: {catalogue}
-# Everything is traced and shown, and nothing blocks. `verifygate trace mark` links tests; take this line out then.
+# Everything is traced and shown, and nothing blocks. Take this line out when
+# `verifygate evidence trace mark` has linked the tests.
 advisory: true
 """
 

@@ -1,4 +1,4 @@
-"""`verifygate qualification`: what a team needs to qualify this version of the tool for its use."""
+"""`verifygate evidence qualification`: what a team needs to qualify this version of the tool for its use."""
 
 from __future__ import annotations
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 def explain(rule: str | None, prove: bool, why: str | None) -> int:
     """Explain a rule, by code (AMP201) or name (clip-before-unscale). Exit code 1 if --prove finds no difference."""
     from verifygate.base.errors import UsageError
-    from verifygate.security.registry import security_rules
-    from verifygate.static.registry import find_rule
 
     if why is not None:
         if rule is not None or prove:
@@ -31,6 +29,14 @@ def explain(rule: str | None, prove: bool, why: str | None) -> int:
         return _explain_line(why)
     if rule is None:
         raise UsageError("no rule is named", remedy="give a code, as AMP201, or --why FILE:LINE")
+    return _explain(rule, prove=prove)
+
+
+def _explain(rule: str, *, prove: bool = False) -> int:
+    """Print the page of a rule, or its proof. Raises UsageError for a name that no rule has."""
+    from verifygate.security.registry import security_rules
+    from verifygate.static.registry import find_rule
+
     for code, of_security in security_rules().items():
         if rule.lower() in (code.lower(), of_security.rule.name):
             return _explain_security(of_security, prove=prove)
@@ -118,9 +124,12 @@ def rules(fmt: str) -> int:
 @click.command()
 @click.argument("topic", required=False)
 def docs(topic: str | None) -> int:
-    """Print a page of the documentation, or list the pages."""
+    """Print a page of the documentation, or list the pages; of a rule, what `explain` prints."""
     from verifygate.base.errors import UsageError
+    from verifygate.report.rule_pages import rule_modules
 
+    if topic is not None and topic.upper() in rule_modules():
+        return _explain(topic)
     pages = {page.stem: page for page in sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))}
     if topic is None:
         click.echo("\n".join(pages))

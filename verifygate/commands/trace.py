@@ -1,4 +1,4 @@
-"""`verifygate trace`: link tests to requirements, and accept what a report shows as good evidence."""
+"""`verifygate evidence trace`: link tests to requirements, and accept what a report shows as good evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `verifygate claims` says of prose reports: each claim that could be extracted, and how it stands."""
+"""What `verifygate evidence claims` says of prose reports: each claim that could be extracted, and how it stands."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ReadReport(Model):
 
 
 class ClaimsReport(Model):
-    """What `verifygate claims --format json` prints."""
+    """What `verifygate evidence claims --format json` prints."""
 
     schema_version: int = SCHEMA_VERSION
     source_files: int | None = None

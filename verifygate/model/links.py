@@ -9,7 +9,7 @@ from verifygate.model.base import Model
 
 
 class LinkState(StrEnum):
-    """What became of a link since the evidence was accepted with `verifygate trace accept`."""
+    """What became of a link since the evidence was accepted with `verifygate evidence trace accept`."""
 
     NOT_ACCEPTED = "not accepted"
     """Nobody has accepted the requirement's evidence yet."""

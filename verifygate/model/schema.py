@@ -1,6 +1,6 @@
 """JSON schemas of what verifygate writes, generated from the models so that they cannot drift from them.
 
-`python -m verifygate.quality.docs` writes them; a test fails where a file differs.
+`python tests/write_docs.py` writes them; a test fails where a file differs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `verifygate claims` prints: for people as text or Markdown, by the templates; for programs as JSON."""
+"""What `verifygate evidence claims` prints: for people as text or Markdown, by the templates; for programs as JSON."""
 
 from __future__ import annotations
 

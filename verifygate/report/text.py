@@ -24,7 +24,9 @@ def render_check(report: CheckReport, asides: Sequence[str] = ()) -> str:
     blocks = [_block(finding) for finding in found if not finding.beside_amp]
     if beside := [_block(finding) for finding in found if finding.beside_amp]:
         blocks += ["In files without AMP code of their own:\n\n", *beside]
-    return "".join(blocks) + _gaps(report) + _contract(report) + check_counts(report, asides) + "\n"
+    # Without the contract, no finding may mean that nothing was looked at.
+    contract = f"{contract_lines(report)}\n" if report.contract.rows else ""
+    return "".join(blocks) + _gaps(report) + contract + check_counts(report, asides) + "\n"
 
 
 def _gaps(report: CheckReport) -> str:
@@ -39,12 +41,12 @@ def _gaps(report: CheckReport) -> str:
     return "\n".join(rows) + "\n\n"
 
 
-def _contract(report: CheckReport) -> str:
-    """Who drives the precision, and what nobody judges: without it, no finding may mean that nothing was looked at."""
+def contract_lines(report: CheckReport) -> str:
+    """Who drives the precision, and what nobody judges; empty where nothing declares one."""
     if not report.contract.rows:
         return ""
     lines = [f"    {label:16}{plain(text, LONG)}" for label, text in ContractInWords(report.contract).text_lines()]
-    return "\n".join(["Precision contract, as declared:", *lines]) + "\n\n"
+    return "\n".join(["Precision contract, as declared:", *lines]) + "\n"
 
 
 def _block(finding: Finding) -> str:

@@ -132,9 +132,9 @@ def _suspect_check(rows: Sequence[RequirementResult], coverage: Coverage) -> Che
         status=status if coverage.lock else Status.NOT_APPLICABLE,
         required=False,
         weight=0,
-        expected="nothing changed since `verifygate trace accept`",
+        expected="nothing changed since `verifygate evidence trace accept`",
         actual=("; ".join(parts) or fine + (f", {moved} of them moved" if moved else ""))
         if coverage.lock
         else "nothing was accepted yet: there is no lock",
-        remedy="look at what changed, then `verifygate trace accept`" if parts else "",
+        remedy="look at what changed, then `verifygate evidence trace accept`" if parts else "",
     )

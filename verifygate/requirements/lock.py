@@ -1,9 +1,9 @@
 """The lock: which words, which code and which tests somebody accepted as the evidence of each requirement.
 
 It lies beside the specification (`requirements.yaml` has `requirements.lock.json`), is committed with the code, and is
-written by `verifygate trace accept` alone, from a report. It is this file, and not an earlier report, that a change is
-held against: a report is a build's product that may be missing or of another branch, while the lock is in the very
-commit that is judged, so that whoever accepts a change does so in a diff that others review.
+written by `verifygate evidence trace accept` alone, from a report. It is this file, and not an earlier report, that a
+change is held against: a report is a build's product that may be missing or of another branch, while the lock is in the
+very commit that is judged, so that whoever accepts a change does so in a diff that others review.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from verifygate.base.errors import UsageError
 from verifygate.config.documents import read_yaml
 from verifygate.model import LinkState, Model, RequirementResult, Status
 
-ABOUT = "What was accepted as the evidence of each requirement; written by `verifygate trace accept`."
+ABOUT = "What was accepted as the evidence of each requirement; written by `verifygate evidence trace accept`."
 
 
 class Accepted(Model):

@@ -144,7 +144,7 @@ def held_back(
 ) -> tuple[RequirementResult, Check]:
     """The row and its check with what is doubtful; PASS becomes PARTIAL unless evidence of this run has `shown` it."""
     lower = bool(said) and not shown and row.status is Status.PASS
-    remedy = f"look at it again, and if the evidence still fits: `verifygate trace accept {row.id}`"
+    remedy = f"look at it again, and if the evidence still fits: `verifygate evidence trace accept {row.id}`"
     row = row.model_copy(
         update={
             "suspect": said,

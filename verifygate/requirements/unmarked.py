@@ -17,7 +17,7 @@ from verifygate.requirements.trace_matrix import Row, numbered
 from verifygate.sources.discovery import walk
 
 ID = "requirements.marked-tests"
-REMEDY = "`verifygate trace mark` writes the marks: `verifygate trace mark ID path/to/test.py::test_name`"
+REMEDY = "`verifygate evidence trace mark ID path/to/test.py::test_name` writes the mark"
 
 
 def told_together(

@@ -20,6 +20,7 @@ from verifygate.base.counts import counted
 from verifygate.base.lifeline import temporary_folder
 from verifygate.model import Severity
 from verifygate.security.rule import Hit, SecurityRule
+from verifygate.security.rules import sec201_reported_by_bandit, sec202_known_vulnerability, sec203_reported_by_zizmor
 from verifygate.security.tree import AuditedTree
 
 SECONDS = 300.0
@@ -39,7 +40,6 @@ class Analyser:
 
     name: str
     rule: SecurityRule
-    docs: str
     has_something: Callable[[AuditedTree], bool]
     """Whether the tree holds what it is about."""
     run: Callable[[str, AuditedTree], Iterator[Hit]]
@@ -141,76 +141,23 @@ def _pip_audit(path: str, tree: AuditedTree) -> Iterator[Hit]:
             )
 
 
-def _page(what: str, looked_at: str, address: str) -> str:
-    return f"""{what}
-
-## Why is this bad
-The analyser's own page of each pattern says so; the message names the pattern.
-
-## Impact
-As its page says; this gate has proven none of it, so no finding is *certain*, and none blocks by itself.
-
-## What is looked at
-{looked_at}
-
-## References
-- {address}
-"""
-
-
 ANALYSERS = (
     Analyser(
         name="bandit",
-        rule=SecurityRule(
-            code="SEC201",
-            name="reported-by-bandit",
-            severity=Severity.MEDIUM,
-            summary="bandit reports a pattern that lets data run as code, or a shell or a server be trusted blindly",
-            remedy="follow bandit's page of the pattern; `# nosec` with its code silences one place",
-        ),
-        docs=_page(
-            "bandit reports a pattern that lets data run as code, or a shell or a server be trusted blindly.",
-            f"The files that are no tests, with bandit's tests {BANDIT_TESTS}. The severity is bandit's. A "
-            "configuration of bandit in the tree is not read; `# nosec` comments are.",
-            "https://bandit.readthedocs.io/",
-        ),
+        rule=sec201_reported_by_bandit.RULE,
         has_something=lambda tree: bool(tree.modules),
         run=_bandit,
     ),
     Analyser(
         name="pip-audit",
-        rule=SecurityRule(
-            code="SEC202",
-            name="known-vulnerability",
-            severity=Severity.MEDIUM,
-            summary="pip-audit knows a vulnerability of a version that the project fixes",
-            remedy="move to a version that has the fix",
-        ),
-        docs=_page(
-            "pip-audit knows a vulnerability of a version that the project fixes.",
-            "`requirements.txt` in the root, without resolving what it leaves open. The data lies on the network, so "
-            "this runs only with `network = true` in `[security]`.",
-            "https://pypi.org/project/pip-audit/",
-        ),
+        rule=sec202_known_vulnerability.RULE,
         has_something=_has_requirements,
         run=_pip_audit,
         needs_network=True,
     ),
     Analyser(
         name="zizmor",
-        rule=SecurityRule(
-            code="SEC203",
-            name="reported-by-zizmor",
-            severity=Severity.MEDIUM,
-            summary="zizmor reports a workflow that hands out a token, or runs what others can change",
-            remedy="follow zizmor's page of the audit",
-        ),
-        docs=_page(
-            "zizmor reports a workflow that hands out a token, or runs what others can change.",
-            "The workflows in `.github/workflows`, offline. Findings of medium and high severity of which zizmor "
-            "is at least fairly confident.",
-            "https://docs.zizmor.sh/audits/",
-        ),
+        rule=sec203_reported_by_zizmor.RULE,
         has_something=_has_workflows,
         run=_zizmor,
     ),

@@ -1,4 +1,4 @@
-"""The rules of this stage: the modules below `rules/`, and one for each analyser that is run."""
+"""The rules of this stage: every module below `rules/` is one."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from verifygate.security.rule import LoadedRule, SecurityRule
 def security_rules() -> dict[str, LoadedRule]:
     """Code -> rule, in order of code. Raises VerifygateError for a module that is no rule."""
     found: dict[str, LoadedRule] = {}
+    of_analysers = [each.rule for each in ANALYSERS]
     for file in sorted(Path(rules.__path__[0]).glob("sec*.py")):
         module = importlib.import_module(f"{rules.__name__}.{file.stem}")
         record, check = getattr(module, "RULE", None), getattr(module, "check", None)
-        if not isinstance(record, SecurityRule) or not callable(check) or not module.__doc__:
+        is_checked = callable(check) or record in of_analysers
+        if not isinstance(record, SecurityRule) or not is_checked or not module.__doc__:
             raise VerifygateError(f"{module.__name__} is not a rule: it needs a docstring, RULE and check()")
         found[record.code] = LoadedRule(record, module.__doc__, check)
-    found |= {each.rule.code: LoadedRule(each.rule, each.docs, None) for each in ANALYSERS}
     return dict(sorted(found.items()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -49,5 +50,11 @@ class LoadedRule:
     """A rule as found in its module; `check` is None where an analyser of others finds it."""
 
     rule: SecurityRule
-    docs: str
+    text: str
+    """The docstring of its module."""
     check: Checker | None
+
+    @property
+    def docs(self) -> str:
+        """Its documentation, in Markdown."""
+        return inspect.cleandoc(self.text)

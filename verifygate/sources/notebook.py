@@ -15,7 +15,6 @@ from typing import Any
 
 from verifygate.sources.file import AMP_WORDS, SourceFile
 
-SUFFIX = ".ipynb"
 PYTHON = ("python", "ipython", "xpython")
 _RUNS_THE_CELL = re.compile(
     r"%%(?:time|timeit|capture|prun|debug|python3?|script\s+python3?|writefile(?=.*\.py\s*$))\b"

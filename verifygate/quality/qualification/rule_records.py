@@ -9,7 +9,7 @@ from verifygate.base.counts import counted
 from verifygate.model import Model, Witness
 from verifygate.protocol import Violation
 from verifygate.quality.accuracy import Judged
-from verifygate.quality.primer.judgements import Answer, read_judgements
+from verifygate.quality.judgements import Answer, read_judgements
 from verifygate.quality.qualification.cases import Case, examples_of, problem_of, problem_of_example
 from verifygate.security.registry import security_rules
 from verifygate.static.registry import load_rules

@@ -77,7 +77,6 @@ import re
 from collections.abc import Iterator
 
 from verifygate.model import Severity
-from verifygate.protocol import Violation
 from verifygate.static.amp.scaler_calls import ScalerCall
 from verifygate.static.analysis import Analysis
 from verifygate.static.paths.diagnosis import ViolationReport
@@ -88,8 +87,8 @@ from verifygate.static.syntax.names import last_name
 from verifygate.static.values.access_paths import AccessPath
 
 RULE = Rule(
-    code=Violation.UNEQUAL_BRANCHES,
-    name=Violation.UNEQUAL_BRANCHES.rule_name,
+    code="AMP220",
+    name="unequal-branches",
     severity=Severity.MEDIUM,
     summary="gradients clipped or zeroed, or a loss divided, only with the scaler or only without it",
     remedy="do the same in both branches; clip between `scaler.unscale_(optimizer)` and `scaler.step(optimizer)`",

@@ -69,7 +69,6 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.model import Severity
-from verifygate.protocol import Violation
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.data_loaders import DATA_LOADERS, Loader
 from verifygate.static.idioms.iteration_counts import integer, is_multiple_of, iteration_count
@@ -81,8 +80,8 @@ from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import ExternalResult, Frame
 
 RULE = Rule(
-    code=Violation.WINDOW_LEFT_OPEN,
-    name=Violation.WINDOW_LEFT_OPEN.rule_name,
+    code="AMP221",
+    name="window-left-open",
     severity=Severity.LOW,
     summary="gradients accumulated in the last, short window of an epoch, which no step uses",
     remedy="step in the last iteration as well: `if (i + 1) % n == 0 or i + 1 == len(loader)`",

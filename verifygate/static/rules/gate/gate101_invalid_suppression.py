@@ -36,7 +36,7 @@ No fix: the rule and the reason are yours to give.
 Nothing known.
 
 ## References
-- `verifygate docs suppressions`
+- `verifygate docs adopting`
 """
 
 from collections.abc import Iterable

@@ -38,7 +38,7 @@ shows nothing is not judged either: such a comment is listed in the static repor
 unused `noqa` is left to the tool it is for.
 
 ## References
-- `verifygate docs suppressions`
+- `verifygate docs adopting`
 """
 
 from collections.abc import Iterable

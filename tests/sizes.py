@@ -1,0 +1,71 @@
+"""How large verifygate is, by part: `python tests/sizes.py` prints the table of `docs/about.md`."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+
+
+class Part(NamedTuple):
+    """A part of the package, and the tests that hold it."""
+
+    what: str
+    folders: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+PARTS = (
+    Part("the rules", ("static/rules", "static/idioms"), ("static",)),
+    Part("the static analysis below them", ("static",), ("golden", "twin")),
+    Part("the recorder, emulated CUDA, what else runs beside the project's code", ("instrument",), ("execution",)),
+    Part("the execution stage: tests, oracles, probe", ("execution", "programs", "process"), ("process",)),
+    Part("performance", ("performance",), ("performance",)),
+    Part("requirements", ("requirements",), ("requirements",)),
+    Part("security", ("security",), ("security",)),
+    Part("precision in the settings of frameworks", ("configured_precision",), ("configured_precision",)),
+    Part("fixes and mutants", ("fix", "mutation"), ("fix", "mutation")),
+    Part("reports and formats", ("report",), ("report",)),
+    Part("audit of prose reports", ("claims",), ("claims",)),
+    Part("attestation, qualification", ("attestation", "quality"), ("attestation", "qualification")),
+    Part("the gate: stages, change, merge, models, commands", (), ()),
+)
+"""A file belongs to the first part that names a folder above it; the last part has what is left."""
+
+
+def lines(paths: list[str]) -> int:
+    return sum((ROOT / path).read_bytes().count(b"\n") for path in paths)
+
+
+def tracked(pattern: str) -> list[str]:
+    listed = subprocess.run(["git", "ls-files", pattern], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [path for path in listed.stdout.splitlines() if (ROOT / path).is_file()]
+
+
+def part_of(path: str, folders: dict[str, Part]) -> Part:
+    return next((part for folder, part in folders.items() if path.startswith(f"{folder}/")), PARTS[-1])
+
+
+def main() -> int:
+    """Print the table, and the totals of what else there is."""
+    modules, tests = tracked("verifygate/*.py"), tracked("tests/*.py")
+    tests = [path for path in tests if not re.search(r"/(cases|programs|projects|suites)/", path)]
+    of_package = {f"verifygate/{folder}": part for part in PARTS for folder in part.folders}
+    of_tests = {f"tests/{folder}": part for part in PARTS for folder in part.tests}
+    print("| Part | Modules | Lines | Lines of its tests |\n|---|---|---|---|")
+    for part in PARTS:
+        own = [path for path in modules if part_of(path, of_package) is part]
+        held = [path for path in tests if part_of(path, of_tests) is part]
+        print(f"| {part.what} | {len(own)} | {lines(own):,} | {lines(held):,} |")
+    print(f"| all | {len(modules)} | {lines(modules):,} | {lines(tests):,} |\n")
+    pages = tracked("verifygate/docs/*.md")
+    print(f"{len(pages)} pages with {lines(pages):,} lines; {len(tracked('tests/static/cases/*'))} files of rule cases")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
