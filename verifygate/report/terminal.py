@@ -9,7 +9,7 @@ from verifygate.model import Check, Outcome, Report, StageResult, StaticDetails,
 from verifygate.report.causes import causes
 from verifygate.report.escape import LONG, plain
 from verifygate.report.filters import advisory_words, baseline_words, origin_words
-from verifygate.report.phrases import statuses, tally
+from verifygate.report.phrases import left_out_words, statuses, tally
 from verifygate.report.quantities import points
 from verifygate.report.view import View
 
@@ -43,6 +43,8 @@ def summary(report: Report, folder: str) -> str:
     if len(every) > MOST_REASONS:
         lines.append(f"  and {len(every) - MOST_REASONS} more")
     lines += [f"  {_stage(stage)}" for stage in report.stages]
+    if left := View(report).static.left_out:
+        lines.append(f"  left out      {left_out_words(left, '')}")
     lines += _changed(report)
     lines += _left_open(report)
     lines += [
