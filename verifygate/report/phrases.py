@@ -24,7 +24,8 @@ _WORST = ("FAIL", "PARTIAL", "NOT MEASURED", "NOT APPLICABLE", "PASS")
 def advice(finding: Finding) -> str:
     """Message and remedy in one line, for readers that have room for one."""
     told = finding.message + (f"; also at {elsewhere(finding, 3)}" if finding.places else "")
-    return f"{told}; remedy: {finding.remedy}" if finding.remedy else told
+    told = f"{told}; remedy: {finding.remedy}" if finding.remedy else told
+    return f"{told}; likely: settled by {' or '.join(finding.settled_by)}" if finding.settled_by else told
 
 
 def elsewhere(finding: Finding, most: int) -> str:
