@@ -6,6 +6,7 @@ import textwrap
 
 from verifygate.base.counts import counted
 from verifygate.model import Check, Outcome, Report, StageResult, StaticDetails, Status, Verdict, WaiverState
+from verifygate.report import trend
 from verifygate.report.causes import causes
 from verifygate.report.escape import LONG, plain
 from verifygate.report.filters import advisory_words, baseline_words, origin_words
@@ -72,6 +73,8 @@ def summary(report: Report, folder: str) -> str:
     lines += [f"  suppressed    by this change: {plain(each, LONG)}" for each in suppressed[:MOST_REASONS]]
     if (more := len(suppressed) - MOST_REASONS) > 0:
         lines.append(f"    and {more} more")
+    if report.run.history:
+        lines.append(f"  history       {trend.words(report.run.history)}")
     lines.append(f"Reports: {folder}/gate.md" if folder else "Interrupted: no report was written.")
     return "\n".join(lines)
 
