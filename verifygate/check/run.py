@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
     from verifygate.model import NotAnalysed
     from verifygate.model.check_report import CheckReport
+    from verifygate.sources.tree import Sources
     from verifygate.static.analysis_result import AnalysisResult
 
 
@@ -171,7 +172,7 @@ def _computed(
         kept = KeptParts() if options.cached else None
         means = Means(options.jobs, kept, timings)
         outcome = analyse(asked.sources, choice, with_constructs=False, lets_go=True, about=about, means=means)
-        whole = report_of(outcome, folder_in_repository(Path.cwd()))
+        whole = report_of(outcome, folder_in_repository(Path.cwd()), asked.sources)
         report = within(whole, asked)
     if old.commit or old.baseline is not None:
         from verifygate.check.set_aside import apart
@@ -203,15 +204,17 @@ def _computed(
     )
 
 
-def report_of(outcome: AnalysisResult, folder: str = "") -> CheckReport:
+def report_of(outcome: AnalysisResult, folder: str = "", sources: Sources | None = None) -> CheckReport:
     """What an analysis found, as the formats show it; `folder` is the one that paths are relative to."""
     from verifygate.model.check_report import CheckReport
+    from verifygate.model.source_facts import LeftOut
 
     return CheckReport(
         files_checked=outcome.files_checked,
         findings=outcome.findings,
         not_analysed=outcome.not_analysed,
         not_followed=outcome.not_followed,
+        left_out=tuple(LeftOut(**each._asdict()) for each in sources.left_out) if sources is not None else (),
         contract=outcome.contract,
         folder=folder,
     )

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,12 @@ from verifygate.commands.options import config_option, path_as_typed, split_word
 from verifygate.commands.progress import progress_line
 from verifygate.report.formats import render, run_formats
 from verifygate.stage_registry import by_weight
+
+if TYPE_CHECKING:
+    from verifygate.model.past_run import PastRun
+
+MOST_SHOWN = 30
+"""Runs of the history in a report."""
 
 
 @click.command()
@@ -53,6 +60,11 @@ from verifygate.stage_registry import by_weight
     help="Keep the project's processes from the machine (default: as configured; else auto, off with a GPU).",
 )
 @click.option(
+    "--history",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file that keeps the verdict, score and counts of the last runs; the report shows the trend.",
+)
+@click.option(
     "--github-job",
     is_flag=False,
     flag_value="annotated",
@@ -73,10 +85,12 @@ def run(
     entries: str | None,
     emulate_cuda: bool | None,
     isolation: str | None,
+    history: Path | None,
     github_job: str | None,
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
+    from verifygate import run_history
     from verifygate.base.errors import UsageError
     from verifygate.change.ci_event import event_of
     from verifygate.commands.github_job import GithubJob
@@ -110,6 +124,8 @@ def run(
         before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
         folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
         refuse_unusable(folder)
+        if history is not None:
+            _refuse_lost(history, folder)
         try:
             with progress_line(logged=True) as progress:
                 report = run_gate(
@@ -130,7 +146,14 @@ def run(
     if before is not None:
         report = earlier.compared(report, before)
     links = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"
-    report = report.model_copy(update={"run": report.run.model_copy(update={"links": links})})
+    past: tuple[PastRun, ...] = ()
+    if history is not None:
+        try:
+            past = run_history.add(history, run_history.entry_of(report))[-MOST_SHOWN:]
+        except UsageError:
+            click.echo(summary(report, ""), err=True)
+            raise
+    report = report.model_copy(update={"run": report.run.model_copy(update={"links": links, "history": past})})
     files: dict[str, str] = {}
     for name in wanted:
         files |= render(report, name)
@@ -172,6 +195,18 @@ def compare(old: Path, new: Path) -> int:
     changes = baseline.changes(handed_in(new), handed_in(old))
     click.echo(baseline.told(changes), nl=False)
     return 1 if changes.new or changes.newly_reached else 0
+
+
+def _refuse_lost(history: Path, folder: Path) -> None:
+    """Raises UsageError, before an hour of work, where a history cannot be read, or would go with the reports."""
+    from verifygate.base.errors import UsageError
+    from verifygate.run_history import read
+
+    if history.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(
+            "each run replaces the folder of its reports", where=str(history), remedy="name a file beside it"
+        )
+    read(history)
 
 
 def _one_of(word: str, allowed: tuple[str, ...], option: str) -> None:

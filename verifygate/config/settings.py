@@ -15,6 +15,7 @@ from verifygate.base.errors import UsageError
 from verifygate.config.documents import Document, read_toml
 from verifygate.config.locate import find, lies_in
 from verifygate.config.performance import PerformanceSettings, Positive
+from verifygate.config.project import LABELS, ProjectSettings
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.config.version_pins import FRAMEWORKS, FolderFiles, allowed_versions, versions_allowed_for
 from verifygate.model.base import Model
@@ -22,28 +23,11 @@ from verifygate.model.finding import BLOCKING, Severity
 from verifygate.model.policy import PolicySetting, Waiver
 from verifygate.model.program import Program
 from verifygate.rule_codes import SecurityRisk
+from verifygate.sources.left_out import Exclusion
 from verifygate.stage_registry import STAGES, default_weights
 
 BENDING = ("PYTHON", "PYTEST", "COVERAGE", "COV_CORE", "LD_PRELOAD", "DYLD_", "VERIFYGATE")
 """Beginnings of environment variables that change how Python, pytest or the gate's witnesses work."""
-
-
-LABELS = ("name", "task", "version")
-"""What `[project]` says of the code, and not of how it is judged."""
-
-
-class ProjectSettings(Model):
-    """`[project]`: what is audited."""
-
-    name: str = ""
-    """Shown in the reports; by default the name of the root folder."""
-    task: str = ""
-    """Task or ticket id, for example `T035`."""
-    version: str = ""
-    sources: tuple[str, ...] = ()
-    """Files and folders to audit, relative to the configuration; by default the whole root."""
-    exclude: tuple[str, ...] = ()
-    """Glob patterns of paths to leave out, for example `legacy/*`."""
 
 
 class ResumeSettings(Model):
@@ -306,6 +290,11 @@ class Settings(FileSettings):
     def named_paths(self) -> tuple[str, ...]:
         """What the file names, relative to the root: all of it was there."""
         return tuple(path for _, path in _named(self) if path)
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """What is left out of the sources, by the patterns and the `.gitignore` files of the policy."""
+        return Exclusion(self.project.exclude, self.policy_root)
 
     @property
     def policy_folder(self) -> Path:

@@ -28,8 +28,9 @@ from verifygate.execution.collected_tests import as_policy, read_config
 from verifygate.model import PolicyDifference, PolicyOrigin, PolicyState
 from verifygate.requirements import Specification, read_specification
 from verifygate.sources import git
+from verifygate.sources.left_out import IGNORE_FILE
 
-SUFFIXES = (".toml", ".yaml", ".yml", ".ini", ".cfg")
+SUFFIXES = (".toml", ".yaml", ".yml", ".ini", ".cfg", IGNORE_FILE)
 """Of files that policy is written in; only these are taken from the revision."""
 SHOWN = 160
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.lifeline import temporary_folder
@@ -191,4 +190,4 @@ def _suppressions(stage: StageResult) -> tuple[Suppression, ...]:
 
 def _is_audited(path: str, settings: Settings) -> bool:
     inside = any(PurePosixPath(path).is_relative_to(source) for source in settings.sources)
-    return inside and not any(fnmatch(path, pattern) for pattern in settings.project.exclude)
+    return inside and not settings.exclusion.leaves_out(path)

@@ -89,13 +89,13 @@ def run(
     specification.
     """
     started, clock = dt.datetime.now(dt.UTC), time.monotonic()
-    sources = read_sources(settings.root, settings.sources, settings.project.exclude)
+    sources = read_sources(settings.root, settings.sources, settings.exclusion)
     if not sources.files:
         raise UsageError(
             "no Python file to audit",
             where=", ".join(settings.sources),
             remedy="name the sources in `[project] sources`, or run in the project's folder; "
-            f"`[project] exclude` leaves out {', '.join(settings.project.exclude) or 'nothing'}",
+            f"left out: {', '.join(f'{each.files} by `{each.rule}`' for each in sources.left_out) or 'nothing'}",
         )
     check_rules(settings)
     asked = [name for name in STAGES if not stages or name in stages]
@@ -223,7 +223,7 @@ def _inputs(
     return Inputs(
         root=settings.root,
         sources=sources,
-        now=read_sources(settings.root, settings.sources, settings.project.exclude),
+        now=read_sources(settings.root, settings.sources, settings.exclusion),
         rules=frozenset(chosen(settings.static.select, settings.static.ignore)),
         specification=specification,
         policy_root=settings.policy_root,

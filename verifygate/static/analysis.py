@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from verifygate.base.cpu_time import OFF, Timings
+from verifygate.base.records import replace
 from verifygate.config.version_pins import VersionRange, united
 from verifygate.configured_precision.read import ConfiguredPrecision
 from verifygate.framework_names import Framework
@@ -49,6 +50,7 @@ from verifygate.static.facts.unfollowed_calls import unfollowed_calls
 from verifygate.static.facts.unknown_scalers import unknown_scalers
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.entry_points import EntryPoints
+from verifygate.static.paths.settling import NOTHING_SETTLES, located
 from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module, Node, Program
@@ -319,7 +321,13 @@ class Analysis:
     def violations(self, code: str) -> list[ViolationReport]:
         """The violations of the protocol that bear a rule's code, one per place, in order of place."""
         self.decided_by_order.add(code)
-        return self._protocol.get(code, [])
+        return [self._with_way_to_settle(each) for each in self._protocol.get(code, [])]
+
+    def _with_way_to_settle(self, report: ViolationReport) -> ViolationReport:
+        if report.settling is NOTHING_SETTLES:
+            return report
+        above = self.call_graph.above(report.place.function)
+        return replace(report, settling=located(report.settling, above, self.modules))
 
     @shared
     def _protocol(self) -> dict[str, list[ViolationReport]]:

@@ -24,7 +24,9 @@ from verifygate.model import (
     PathStep,
     Place,
     Suppression,
+    Witness,
 )
+from verifygate.model.finding import SETTLED_BY
 from verifygate.model.fingerprint import Fingerprints
 from verifygate.sources import suppressions
 from verifygate.sources.configuration_file import SUFFIXES
@@ -42,7 +44,7 @@ from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs, unfollowed
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import chosen, load_rules, too_new
-from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match
+from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match, Rule
 from verifygate.static.silencing import suppressed
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Program
@@ -290,7 +292,7 @@ def _findings(
                 PathStep(path=step.path, line=step.line, text=f"{label}: {sources.line(step.path, step.line)}")
                 for step, label in match.steps
             ),
-            details=(*match.details, *_assumed(match)),
+            details=(*match.details, *_assumed(match, rule)),
             places=tuple(
                 Place(path=each.path, line=each.line, end_line=each.end_line, text=sources.line(each.path, each.line))
                 for each in match.places
@@ -302,11 +304,14 @@ def _findings(
         )
 
 
-def _assumed(match: Match | ConfigurationMatch) -> tuple[Detail, ...]:
-    """What keeps a match from being certain."""
+def _assumed(match: Match | ConfigurationMatch, rule: Rule) -> tuple[Detail, ...]:
+    """What keeps a match from being certain, and what would settle it, where that is known."""
     if match.certain:
         return ()
-    return (Detail(label="assumes", values=(match.assumes or "what the source leaves open is as described",)),)
+    assumed = Detail(label="assumes", values=(match.assumes or "what the source leaves open is as described",))
+    run = match.settling.run if Witness.RUN in rule.witnesses else ""
+    ways = tuple(filter(None, (match.settling.annotation, run and f"run {run}")))
+    return (assumed, Detail(label=SETTLED_BY, values=ways)) if ways else (assumed,)
 
 
 def _column(sources: Sources, place: Location | Setting) -> int:
