@@ -15,7 +15,7 @@ from torch import Tensor
 from reference_impl.config import Config, read_config
 from reference_impl.data import CONTEXT, Windows, make_items
 from reference_impl.model import GPT
-from reference_impl.precision import Precision, choose_precision
+from reference_impl.precision import Precision, choose_precision, set_float32
 from reference_impl.train import compiled, exact_matches, make_optimizer, make_scheduler, take_threads, train_step
 from reference_impl.world import World
 
@@ -80,4 +80,5 @@ def build(precision: str, seed: int, device: str = "cpu") -> Workload:
     size = Path(__file__).parent / "configs" / f"bench_{device}.toml"
     cfg = read_config([str(size), f"--precision={precision}", f"--seed={seed}", f"--device={device}"])
     take_threads(cfg)
+    set_float32(cfg.float32)
     return Workload(cfg, choose_precision(device, precision))
