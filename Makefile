@@ -27,10 +27,14 @@ WITNESS ?= lowered
 SECONDS ?= 600
 TARGETS ?=
 
-.PHONY: help setup gate gpu test lint reports docs bench fuzz primer twin clean
+# What `make release-watch` looks at: VERSION, a release whose wheel is read, or WATCHED, an interpreter with its torch.
+VERSION ?=
+WATCHED ?=
+
+.PHONY: help setup gate gpu test lint reports docs bench fuzz primer twin release-watch clean
 
 help: ## list the targets
-	@sed -nE 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 16
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 20
 
 setup: $(READY) ## build the environment in .venv (done by itself when it is needed)
 
@@ -67,6 +71,10 @@ primer: $(READY) ## compare the findings on pinned packages with those of BASE=R
 
 twin: $(READY) ## which share of the events of recorded runs the static stage has, by kind, and what is missing
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/twin/twin.py --witness $(WITNESS)
+
+release-watch: $(READY) ## what another torch does otherwise: VERSION=2.14.1 (its wheel is read) or WATCHED=PYTHON
+	@OMP_NUM_THREADS=1 $(BIN)/python -I -m verifygate.quality.releases.watch \
+		$(if $(VERSION),--version $(VERSION)) $(if $(WATCHED),--python $(WATCHED))
 
 clean: ## remove caches and build outputs; the environment stays
 	@rm -rf build dist reports/latest .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .benchmarks

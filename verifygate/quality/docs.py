@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -20,6 +21,7 @@ from verifygate.model.schema import SCHEMAS, field_docs, json_schema
 from verifygate.performance.attestation.statement import Statement
 from verifygate.quality import faults
 from verifygate.quality.qualification.kit import Kit
+from verifygate.quality.releases import proofs
 from verifygate.requirements import inherit
 from verifygate.requirements.lock import Lock
 from verifygate.requirements.spec import Requirement
@@ -60,8 +62,10 @@ def pages() -> dict[str, str]:
     found["faults.md"] = faults.page()
     for name in inherit.names():
         found[f"{name}.md"] = catalogue_page(name)
+    claims, proved = proofs.claims(), proofs.kept()
     for code, loaded in load_rules().items():
-        found[f"rules/{code}.md"] = rule_page(loaded)
+        ran = proofs.proved_with(code, claims[code], proved) if code in claims else []
+        found[f"rules/{code}.md"] = rule_page(loaded, ran)
     for code, of_security in security_rules().items():
         found[f"rules/{code}.md"] = security_page(of_security)
     return found
@@ -80,16 +84,17 @@ def security_page(loaded: LoadedSecurityRule) -> str:
     return f"# {rule.code}: {rule.name}\n\n{_record(rows)}\n\n{loaded.docs.strip()}\n"
 
 
-def rule_page(loaded: LoadedRule) -> str:
-    """One rule: its record as a table, then its documentation."""
+def rule_page(loaded: LoadedRule, ran: Sequence[proofs.Versions]) -> str:
+    """One rule: its record as a table, with the versions with which its proof `ran`, then its documentation."""
     rule = loaded.rule
+    proof = f"`verifygate explain {rule.code} --prove`; ran with {proofs.words(ran) or 'nothing since it changed'}"
     rows = {
         "Name": f"`{rule.name}`",
         "Severity": rule.severity.value,
         "Seen by": ", ".join(rule.witnesses),
         "Fix": rule.fix.value if rule.fix else "none",
         "Since torch": rule.torch or "every version with torch.amp",
-        "Proof": f"`verifygate explain {rule.code} --prove`" if rule.proof else f"none: {rule.no_proof}",
+        "Proof": proof if rule.proof else f"none: {rule.no_proof}",
     }
     return f"# {rule.code}: {rule.name}\n\n{_record(rows)}\n\n{loaded.docs}\n"
 
