@@ -31,7 +31,7 @@ TARGETS ?=
 VERSION ?=
 WATCHED ?=
 
-.PHONY: help setup gate gpu test lint reports docs bench fuzz primer twin release-watch clean
+.PHONY: help setup gate gpu gpu-bundle test lint reports docs bench fuzz primer twin release-watch clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 20
@@ -41,9 +41,12 @@ setup: $(READY) ## build the environment in .venv (done by itself when it is nee
 gate: $(READY) ## audit reference_impl; reports in reports/latest
 	@$(BIN)/python -I -m verifygate run --stage all
 
-gpu: $(READY) ## on a CUDA machine: the gpu-marked tests and the record of reference_impl, all in one table
+gpu: $(READY) ## on a CUDA machine: the gpu-marked tests and the records of reference_impl, in tables
 	@$(BIN)/python -I -c 'import torch; torch.cuda.is_available() or exit("no CUDA device here: nothing to measure")'
 	@$(BIN)/python tests/performance/gpu_table.py
+
+gpu-bundle: $(READY) ## all that a CUDA machine needs for `make gpu` without a network, in build/gpu-bundle
+	@$(BIN)/python tests/performance/gpu_bundle.py
 
 test: lint ## lint, then run the tests but for the slow ones (all: make test TESTS=); pytest's closing line comes last
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m '$(TESTS)'
