@@ -77,7 +77,16 @@ def build(precision: str, seed: int, device: str = "cpu") -> Workload:
 
     Raises PrecisionUnavailableError rather than falling back.
     """
-    size = Path(__file__).parent / "configs" / f"bench_{device}.toml"
+    return _sized(f"bench_{device}.toml", precision, seed, device)
+
+
+def build_large(precision: str, seed: int, device: str = "cpu") -> Workload:
+    """The same in the size of `configs/bench_{device}_large.toml`, of whose step matrix products take nearly all."""
+    return _sized(f"bench_{device}_large.toml", precision, seed, device)
+
+
+def _sized(file: str, precision: str, seed: int, device: str) -> Workload:
+    size = Path(__file__).parent / "configs" / file
     cfg = read_config([str(size), f"--precision={precision}", f"--seed={seed}", f"--device={device}"])
     take_threads(cfg)
     set_float32(cfg.float32)
