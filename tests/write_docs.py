@@ -124,7 +124,8 @@ def rules_page() -> str:
         "the versions with which `verifygate explain CODE --prove` showed the harm on a CPU (`make release-watch`).",
         "",
     ]
-    return "\n".join([*head, "| Code | Name | Severity | What it is | Proof ran with |", "|---|---|---|---|---|", *rows]) + "\n"
+    head += ["| Code | Name | Severity | What it is | Proof ran with |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *rows]) + "\n"
 
 
 def _source(code: str) -> str:
