@@ -156,10 +156,15 @@ def test_the_configuration_takes_in_what_git_ignores(tmp_path: Path, exclude: tu
 
 
 def test_a_list_that_is_none_leaves_nothing_out(tmp_path: Path):
-    """A pipe, a folder, what is no pattern, and one that would take a regular expression for ever."""
+    """A pipe, a folder, a link, what is no pattern, and one that would take a regular expression for ever."""
     git(tmp_path, "init", "-q")
     name = f"{'a' * 200}.py"
-    write(tmp_path, {name: "", ".gitignore": f"\\\n{'*a' * 60}*z.py\n{'*a' * 60}*\n", "p/x.py": "", "f/x.py": ""})
+    write(
+        tmp_path,
+        {name: "", ".gitignore": f"\\\n{'*a' * 60}*z.py\n{'*a' * 60}*\n", "p/x.py": "", "f/x.py": "", "l/x.py": ""},
+    )
+    (tmp_path / "list").write_text("*\n", encoding="utf-8")
+    (tmp_path / "l" / ".gitignore").symlink_to(tmp_path / "list")
     os.mkfifo(tmp_path / "p" / ".gitignore")
     (tmp_path / "f" / ".gitignore").mkdir()
-    assert len(read_sources(tmp_path, ["."])) == 3
+    assert len(read_sources(tmp_path, ["."])) == 4

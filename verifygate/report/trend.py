@@ -17,6 +17,8 @@ _GREEN, _RED, _LINE = "#1a7f37", "#cf222e", "#57606a"
 
 def words(runs: Sequence[PastRun]) -> str:
     """`12 runs: 10 PASS, 2 BLOCK; score 91.00 at first, 97.75 now; 3 findings at first, 1 now`."""
+    if len(runs) == 1:
+        return "1 run"
     passed = sum(run.verdict is Verdict.PASS for run in runs)
     scores = [points(run.score) for run in (runs[0], runs[-1]) if run.score is not None]
     score = f"; score {scores[0]} at first, {scores[1]} now" if len(scores) == 2 else ""

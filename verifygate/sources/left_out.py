@@ -228,8 +228,11 @@ class _IgnoreFiles:
     def _read(self, place: str) -> Iterator[_Rules]:
         inside = os.path.relpath(place, self._top or self._start)
         home = place if self._policy is None else os.path.normpath(f"{self._policy}/{inside}")
+        file = f"{home}/{IGNORE_FILE}"
+        if os.path.islink(file):  # noqa: PTH114 - asked of every folder; git follows none either
+            return
         try:
-            data = read_regular(f"{home}/{IGNORE_FILE}", MAX_IGNORE_BYTES)
+            data = read_regular(file, MAX_IGNORE_BYTES)
         except OSError:  # none, or nothing that git would read
             return
         texts = {

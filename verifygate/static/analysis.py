@@ -50,7 +50,7 @@ from verifygate.static.facts.unfollowed_calls import unfollowed_calls
 from verifygate.static.facts.unknown_scalers import unknown_scalers
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.entry_points import EntryPoints
-from verifygate.static.paths.settling import NOTHING_SETTLES, located
+from verifygate.static.paths.settling import NOTHING_SETTLES, Settling, located
 from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module, Node, Program
@@ -326,8 +326,11 @@ class Analysis:
     def _with_way_to_settle(self, report: ViolationReport) -> ViolationReport:
         if report.settling is NOTHING_SETTLES:
             return report
-        above = self.call_graph.above(report.place.function)
-        return replace(report, settling=located(report.settling, above, self.modules))
+        return replace(report, settling=self.located(report.settling, report.place.function))
+
+    def located(self, settling: Settling, function: Function) -> Settling:
+        """What would settle something in a function: with the annotation and the command that the project has."""
+        return located(settling, self.call_graph.above(function), self.modules, self.import_graph)
 
     @shared
     def _protocol(self) -> dict[str, list[ViolationReport]]:

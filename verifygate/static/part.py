@@ -42,6 +42,7 @@ from verifygate.static.failures import gave_up, place_of
 from verifygate.static.idioms.half_weights import ABOUT_WEIGHTS, WEIGHTS
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs, unfollowed
+from verifygate.static.paths.settling import Settling
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import chosen, load_rules, too_new
 from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match, Rule
@@ -199,7 +200,7 @@ def _matches(
             try:
                 for match in rule.check(analysis):
                     if not _is_expected(match, analysis):
-                        matches.append((rule, _at_most_likely(match, analysis)))
+                        matches.append((rule, _at_most_likely(_settled(match, rule.rule, analysis), analysis)))
             except Exception as error:
                 first = next(iter(analysis.program.picked), next(analysis.program.sources.paths, "."))
                 broken.append(gave_up(error, first, f"{code} {rule.rule.name}", code))
@@ -216,6 +217,13 @@ def _given_up(broken: Iterable[NotFollowed]) -> Iterator[NotAnalysed]:
 def _is_expected(match: Match | ConfigurationMatch, analysis: Analysis) -> bool:
     """Whether a test expects it: none expects anything of a file that is no source."""
     return isinstance(match, Match) and expected(match.place, analysis.enclosing)
+
+
+def _settled(match: Match | ConfigurationMatch, rule: Rule, analysis: Analysis) -> Match | ConfigurationMatch:
+    """The match with the run that would show it, where a run can, and nothing is known that would keep it from that."""
+    if not isinstance(match, Match) or match.certain or match.assumes or Witness.RUN not in rule.witnesses:
+        return match
+    return replace(match, settling=analysis.located(Settling(by_run=True), match.place.function))
 
 
 def _at_most_likely(match: Match | ConfigurationMatch, analysis: Analysis) -> Match | ConfigurationMatch:

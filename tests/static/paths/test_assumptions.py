@@ -247,3 +247,20 @@ def test_a_run_is_the_command_of_the_one_program_and_what_it_needs():
     test = "from train import train\n\n\ndef test_it():\n    train(nn.Linear(2, 1), object(), [])\n"
     by_test = "run `pytest --verifygate tests/test_it.py`, with `args.clip_scaled` true"
     assert settled({"train.py": OPTIONS, "tests/test_it.py": test}, "AMP201") == ("likely", (by_test,))
+
+
+def test_of_a_rule_that_a_run_can_show_the_run_is_named():
+    """Also of one that looks at facts; a script needs no guard where nothing imports it."""
+    text = """net = nn.Linear(2, 1).cuda()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+kind = torch.float16 if choose() else torch.float32
+for x in load():
+    opt.zero_grad()
+    with torch.autocast("cuda", dtype=kind):
+        loss = net(x).mean()
+    loss.backward()
+    opt.step()
+"""
+    run = "run `verifygate probe -- python train.py`"
+    assert settled({"train.py": text}, "AMP305") == ("likely", (run,))
+    assert settled({"train.py": text, "other.py": "import train\n"}, "AMP305") == ("likely", ())

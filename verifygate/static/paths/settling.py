@@ -9,6 +9,7 @@ from verifygate.base.records import record, replace
 from verifygate.static.lowering.event_graph import Escape
 from verifygate.static.paths import assumptions
 from verifygate.static.paths.error_path import ErrorPath
+from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function, Module
 
@@ -49,22 +50,23 @@ def settling_of(assumes: str, path: ErrorPath) -> Settling:
     return Settling(by_run=True, call=_not_followed(path) if assumes == assumptions.NOT_FOLLOWED else None)
 
 
-def located(settling: Settling, above: Iterable[Function], modules: Iterable[Module]) -> Settling:
+def located(settling: Settling, above: Iterable[Function], modules: Iterable[Module], imports: ImportGraph) -> Settling:
     """The same with the annotation and the command, where the project has one class and one program for them.
 
     `above` are the functions that come to the path.
     """
     annotation = _annotation(settling.call, modules) if settling.call is not None else ""
-    run = _command(above) if settling.by_run else ""
+    run = _command(above, imports) if settling.by_run else ""
     given = " and ".join(settling.given)
     return replace(settling, annotation=annotation, run=f"{run}, with {given}" if run and given else run)
 
 
-def _command(above: Iterable[Function]) -> str:
+def _command(above: Iterable[Function], imports: ImportGraph) -> str:
     outermost = [each for each in above if not each.symbol or each.name.startswith("test")]
     tests = sorted({each.module.path for each in outermost if each.symbol and each.module.file.is_test})
     bodies = (each.module.file for each in outermost if not each.symbol)
-    programs = {file.path for file in bodies if file.is_script and not file.is_test}
+    bodies = (file for file in bodies if not file.is_test and (file.is_script or not imports.is_imported(file.path)))
+    programs = {file.path for file in bodies}
     if len(programs) == 1:
         return f"`verifygate probe -- python {programs.pop()}`"
     return f"`pytest --verifygate {tests[0]}`" if tests and not programs else ""
