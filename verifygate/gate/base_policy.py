@@ -116,7 +116,7 @@ def _settings_at(settings: Settings, config: Path | None, copy: Path, top: Path,
         file = find(start)
     if file is None:
         folder = copy / (_below(settings.root, top) or ".")
-        return Settings(root=settings.root, today=settings.today, policy_root=folder, versions=settings.versions)
+        return Settings(root=settings.root, today=settings.today, policy_root=folder)
     inside = file.resolve().relative_to(copy).as_posix()
     root = (top / inside).parent
     try:
