@@ -90,4 +90,4 @@ def _recorded(settings: Settings, subject: Subject, tests: list[str], folder: Pa
     )
     account, _ = account_of(session, Scrubber(subject.root, folder))
     sources = read_sources(subject.root, settings.sources, settings.exclusion)
-    return {each.fingerprint for each in judged(session, account, sources, settings.selection).findings}
+    return {each.fingerprint for each in judged(session, account, sources, settings.static.selection).findings}

@@ -87,7 +87,9 @@ def _found(settings: Settings) -> tuple[tuple[Entry, ...], frozenset[str]]:
 
     check_rules(settings)
     sources = read_sources(settings.root, settings.sources, settings.exclusion)
-    outcome = analyse(sources, settings.selection, with_constructs=False, merged=False, means=Means(jobs=0))
+    outcome = analyse(
+        sources, settings.selection(sources.paths), with_constructs=False, merged=False, means=Means(jobs=0)
+    )
     return entries_of(outcome.findings), frozenset(each.path for each in outcome.not_analysed)
 
 

@@ -238,9 +238,8 @@ def _run_stage(name: str, context: StageContext) -> StageResult:
         stage: Stage = loaded(STAGES[name].stage)()
         clock = time.monotonic()  # to import it is not the stage's own time
         result = stage.run(context)
-        result = result.model_copy(
-            update={"findings": with_proven_fixes(result.findings, context.sources, context.settings.selection)}
-        )
+        selection = context.settings.selection(context.sources.paths)
+        result = result.model_copy(update={"findings": with_proven_fixes(result.findings, context.sources, selection)})
     except UsageError:
         raise
     except Exception as error:

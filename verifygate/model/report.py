@@ -94,6 +94,8 @@ class Changes(Model):
     """Gone, but perhaps only out of sight: of a stage that did not complete, or of code that no run reached now."""
     newly_reached: tuple[Finding, ...] = ()
     """What a run showed of code that no run of the earlier report reached: it may have been there before."""
+    removed: tuple[Finding, ...] = ()
+    """Gone with the file that it was in: nobody mended it."""
 
     precision: tuple[str, ...] = ()
     """What differs in the precision contract: `reduction: float32 -> bfloat16, config.yaml:14`."""
@@ -108,6 +110,7 @@ class Changes(Model):
             ("newly reached", self.newly_reached),
             ("open", self.open),
             ("fixed", self.fixed),
+            ("removed with the file", self.removed),
             ("cannot tell", self.cannot_tell),
         )
 

@@ -94,10 +94,17 @@ def folded(where: str, text: str) -> list[str]:
 def _changed(report: Report) -> list[str]:
     """What a change did to the findings: how many it brings, leaves and mends."""
     changes = report.changes
-    if changes is None or not (changes.new or changes.open or changes.fixed):
+    if changes is None:
         return []
-    parts = ((changes.new, "new"), (changes.open, "so before it"), (changes.fixed, "fixed"))
+    parts = (
+        (changes.new, "new"),
+        (changes.open, "there before"),
+        (changes.fixed, "fixed"),
+        (changes.removed, "removed with the file"),
+    )
     told = ", ".join(f"{len(found)} {word}" for found, word in parts if found)
+    if not told:
+        return []
     mended = [f"    fixed: {plain(each.path)}: {each.rule} {each.name}" for each in changes.fixed[:MOST_REASONS]]
     more = len(changes.fixed) - MOST_REASONS
     return [f"  change        {told}", *mended, *([f"    and {more} more"] if more > 0 else [])]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property, wraps
-from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from verifygate.base.cpu_time import OFF, Timings
@@ -74,11 +73,11 @@ class Analysis:
     """What the rules see. `modules` are the files that were picked; others are parsed when imported."""
 
     def __init__(
-        self, program: Program, timings: Timings = OFF, versions: Mapping[str, str] = MappingProxyType({})
+        self, program: Program, timings: Timings = OFF, versions: Callable[[str], Mapping[str, str]] = lambda _: {}
     ) -> None:
         self.timings = timings
         self._versions = versions
-        """Package of a framework -> the versions that the project allows."""
+        """Path of a file -> package of a framework -> the versions that the file may run with."""
         self.program = program
         self.modules = [module for path in program.picked if (module := program.module(path)) is not None]
         self.evaluator = Evaluator(self.program, self.modules)
@@ -104,9 +103,10 @@ class Analysis:
         made.decided_by_order = self.decided_by_order
         return made
 
-    def version_of(self, framework: Framework) -> VersionRange | None:
-        """The versions of a framework that the project allows; None where it says nothing of them."""
-        return united(self._versions.get(package, "") for package in framework.packages)
+    def version_of(self, framework: Framework, path: str) -> VersionRange | None:
+        """The versions of a framework that a file may run with; None where nothing is said of them."""
+        versions = self._versions(path)
+        return united(versions.get(package, "") for package in framework.packages)
 
     @shared
     def functions(self) -> list[Function]:
