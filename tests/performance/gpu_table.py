@@ -185,16 +185,19 @@ def run_size(run: Run, settings: Settings, name: str, keep: Callable[[Comparison
         so_far(found.comparison)
         failed = next((str(arm.failure) for arm in found.comparison.arms if arm.failure), "nothing was measured")
         return f"{Status.NOT_MEASURED}: {failed}"
-    record = settings.root / RECORDS / f"{'' if name == 'small' else f'{name}-'}{file_name(found)}"
-    record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_bytes(written(record_of(found)))
+    record = written(record_of(found))
+    (run.into / f"{name}.record.json").write_bytes(record)
+    if name == "small":  # the settings of the gate: it judges this one
+        judged = settings.root / RECORDS / file_name(found)
+        judged.parent.mkdir(parents=True, exist_ok=True)
+        judged.write_bytes(record)
     profiles: tuple[Profile, ...] = ()
     if performance.profile and run.left > LEAST_SECONDS:
         performance = performance.model_copy(update={"seconds": run.left})
         profiles = profile(subject, performance, found.comparison, (), lambda _text: None)
     so_far(found.comparison, profiles)
     keep(found.comparison, summarised(found.comparison, performance, profiles=profiles))
-    return f"record {record.relative_to(settings.root)}"
+    return f"record {name}.record.json" + (f", also {RECORDS}/{file_name(found)}" if name == "small" else "")
 
 
 def _replaced(path: Path, text: str) -> None:

@@ -93,8 +93,9 @@ def test_the_command_runs_each_stage_and_writes_the_records(
     assert found["test tests.test_gpu::test_it"] == "PASS"
     assert found["check performance.same-data"] == "PASS"
     assert "bf16    1.5 TFLOP/s" in shown
-    for record in ("simulated-gpu.json", "large-simulated-gpu.json"):
-        assert (simulated / "reports/records" / record).is_file()
+    judged = [each.name for each in (simulated / "reports/records").iterdir()]
+    assert judged == ["simulated-gpu.json"], "the gate's own settings are those of the small size"
+    assert all((into / f"{size}.record.json").is_file() for size in ("small", "large"))
     told = [json.loads(line) for line in (into / "stages.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [each["stage"] for each in told] == ["products", "tests", "small", "large"]
     assert not [each for each in told if "NOT MEASURED" in each["came"]]
