@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from verifygate.report.formats import render, run_formats
 from verifygate.stage_registry import by_weight
 
 if TYPE_CHECKING:
-    from verifygate.model.past_run import PastRun
+    from verifygate.model import Report
 
 MOST_SHOWN = 30
 """Runs of the history in a report."""
@@ -90,18 +91,17 @@ def run(
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
-    from verifygate import run_history
     from verifygate.base.errors import UsageError
     from verifygate.change.ci_event import event_of
     from verifygate.commands.github_job import GithubJob
     from verifygate.config.settings import load
     from verifygate.gate.base_policy import ruled
-    from verifygate.gate.run import InterruptedRunError
+    from verifygate.gate.run import InterruptedRunError, RunOptions
     from verifygate.gate.run import run as run_gate
     from verifygate.merge import handed_in
     from verifygate.model import Verdict
     from verifygate.report.terminal import summary
-    from verifygate.report.write import refuse_unusable, write_reports
+    from verifygate.report.write import refuse_unusable
 
     wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
     for name in wanted:
@@ -116,11 +116,9 @@ def run(
         since = event.base
     asked = ("--policy-from", policy_from) if policy_from else ("--ci" if ci else "--since", since)
     with ruled(here, config, baseline, asked, accept=accept_policy and not (ci and not since)) as policy:
-        settings = policy.settings
-        if emulate_cuda is not None:
-            settings = settings.with_execution(emulate_cuda=emulate_cuda)
-        if isolation is not None:
-            settings = settings.with_execution(isolation=isolation)
+        forced = {"emulate_cuda": emulate_cuda, "isolation": isolation}
+        given = {name: value for name, value in forced.items() if value is not None}
+        settings = policy.settings.with_execution(**given) if given else policy.settings
         before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
         folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
         refuse_unusable(folder)
@@ -128,8 +126,7 @@ def run(
             _refuse_lost(history, folder)
         try:
             with progress_line(logged=True) as progress:
-                report = run_gate(
-                    settings,
+                options = RunOptions(
                     stages=() if "all" in stages else stages,
                     command=_command_line(),
                     since=since,
@@ -140,36 +137,56 @@ def run(
                     guarded=(folder.absolute().parent, folder.absolute()),
                     progress=progress,
                 )
+                report = run_gate(settings, options)
         except InterruptedRunError as ended:
             click.echo(summary(ended.report, ""))
             raise
     if before is not None:
         report = earlier.compared(report, before)
-    links = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"
-    past: tuple[PastRun, ...] = ()
     if history is not None:
-        try:
-            past = run_history.add(history, run_history.entry_of(report))[-MOST_SHOWN:]
-        except UsageError:
-            click.echo(summary(report, ""), err=True)
-            raise
-    report = report.model_copy(update={"run": report.run.model_copy(update={"links": links, "history": past})})
-    files: dict[str, str] = {}
-    for name in wanted:
-        files |= render(report, name)
-    told = summary(report, path_as_typed(folder))
-    try:
-        write_reports(files, folder, ignored=report_dir is None)
-    except UsageError:
-        click.echo(told, err=True)  # the disk may be full now: what was found is not lost with the report
-        raise
-    click.echo(told)
+        report = _with_history(report, history)
+    report = _written(report, settings.root, folder, wanted, ignored=report_dir is None)
     if job is not None:
         job.take(report, folder.resolve() / "report.json", "".join(render(report, "summary").values()))
     if github_job == "annotated":
         click.echo("".join(render(report, "github").values()), nl=False)
     advised = report.advisory is not None and report.advisory.in_force
     return 0 if report.verdict is Verdict.PASS or advised else 1
+
+
+def _with_history(report: Report, file: Path) -> Report:
+    """Add the run to the history, and the last runs of that to the report."""
+    from verifygate import run_history
+    from verifygate.base.errors import UsageError
+    from verifygate.report.terminal import summary
+
+    try:
+        past = run_history.add(file, run_history.entry_of(report))[-MOST_SHOWN:]
+    except UsageError:
+        click.echo(summary(report, ""), err=True)
+        raise
+    return report.model_copy(update={"run": report.run.model_copy(update={"history": past})})
+
+
+def _written(report: Report, root: Path, folder: Path, wanted: Sequence[str], *, ignored: bool) -> Report:
+    """Write the formats that are wanted and print the summary; the report, with the way from the folder to the root."""
+    from verifygate.base.errors import UsageError
+    from verifygate.report.terminal import summary
+    from verifygate.report.write import write_reports
+
+    links = Path(os.path.relpath(root, folder.resolve())).as_posix() + "/"
+    report = report.model_copy(update={"run": report.run.model_copy(update={"links": links})})
+    files: dict[str, str] = {}
+    for name in wanted:
+        files |= render(report, name)
+    told = summary(report, path_as_typed(folder))
+    try:
+        write_reports(files, folder, ignored=ignored)
+    except UsageError:
+        click.echo(told, err=True)  # the disk may be full now: what was found is not lost with the report
+        raise
+    click.echo(told)
+    return report
 
 
 @click.command()
