@@ -249,9 +249,9 @@ def test_what_the_change_tells_git_to_ignore_is_read(repository: Path, capsys: p
     options = ["run", "--stage", "static"]
     assert main(options) == 0
     page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
-    assert "2 files left out (1 by .gitignore:2: scratch.py, 1 by .gitignore:3: made.py)" in page
+    assert "2 files left out (1 by `.gitignore:2: scratch.py`, 1 by `.gitignore:3: made.py`)" in page
     assert "left out      2 files left out" not in (out := capsys.readouterr().out)
-    assert "  left out      2 files (1 by .gitignore:2: scratch.py, 1 by .gitignore:3: made.py)" in out
+    assert "  left out      2 files (1 by `.gitignore:2: scratch.py`, 1 by `.gitignore:3: made.py`)" in out
 
     assert main([*options, "--since", "HEAD"]) == 1
     assert [reason["path"] for reason in report(repository)["reasons"]] == ["made.py"]

@@ -61,8 +61,8 @@ def check_counts(report: CheckReport, asides: Sequence[str]) -> str:
 
 
 def left_out_words(left: Sequence[LeftOut], verb: str = " left out") -> str:
-    """`3 files left out (2 by .gitignore:1: /made/, 1 by [project] exclude: /old/)`."""
-    rules = [f"{each.files} by {plain(each.rule)}" for each in left[:MOST_RULES]]
+    """3 files left out (2 by `.gitignore:1: /made/`, 1 by `[project] exclude: /old/`)."""
+    rules = [f"{each.files} by `{plain(each.rule)}`" for each in left[:MOST_RULES]]
     more = [f"{sum(each.files for each in left[MOST_RULES:])} by other patterns"] if len(left) > MOST_RULES else []
     return f"{counted(sum(each.files for each in left), 'file')}{verb} ({', '.join([*rules, *more])})"
 
