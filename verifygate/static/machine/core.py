@@ -160,6 +160,8 @@ class Core:
         """Calls that were answered by an earlier one."""
         self.handlers: list[list[State]] = []
         """Of each `try` around, the states in which something may be raised."""
+        self.uncaught = 0
+        """How often something may have been raised where there was none."""
 
     # -- what higher parts do ------------------------------------------------------------------------------------
 
