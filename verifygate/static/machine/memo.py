@@ -210,7 +210,7 @@ class Memo(Core):
             return None
         if not renaming.cells_match(kept.given.variables, given.variables) or not self._reads_match(touched, renaming):
             return None
-        return None if kept.is_fixed and renaming.is_needed else renaming
+        return None if kept.is_fixed and renaming.is_elsewhere else renaming
 
     def _tests_here(self, kept: Kept) -> dict[str, str]:
         """The tests on data of an earlier call, by what they are called here; none where that is the same."""
