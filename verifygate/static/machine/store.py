@@ -14,6 +14,8 @@ Cell = dict[str, Value]
 """The fields of one object."""
 Layer = dict[Address, Cell]
 _NOTHING: Cell = {}
+_LAYERS_APART = 4
+"""A layer has at least so many times the cells of the one above it."""
 MANY = "#many"
 """The field of an address that stands for several objects: what is written there may be written to another one."""
 
@@ -117,8 +119,20 @@ class Store:
     def read(self, address: Address, name: str) -> Value:
         """One field; ABSENT where it is not there, which is something to know as well."""
         if self.logs:
-            self.logs[-1].touch(address, name)
-        return self._cell(address).get(name, ABSENT)
+            log = self.logs[-1]
+            if address not in log.whole:
+                known = log.fields.get(address)
+                if known is None or name not in known:
+                    log.touch(address, name)
+        cell = self._own.get(address)
+        if cell is None:
+            for layer in self._layers:
+                cell = layer.get(address)
+                if cell is not None:
+                    break
+            else:
+                return ABSENT
+        return cell.get(name, ABSENT)
 
     def peek(self, address: Address) -> Cell:
         """All fields, for who does not go on from what they hold."""
@@ -327,7 +341,7 @@ def _shared(one: tuple[Layer, ...], other: tuple[Layer, ...]) -> int:
 
 def _pushed(top: Layer, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """One more layer. Those of like size become one, so that there are few, and large ones stay what they are."""
-    while layers and 2 * len(top) >= len(layers[0]) and len(layers) > 1:
+    while layers and _LAYERS_APART * len(top) >= len(layers[0]) and len(layers) > 1:
         top, layers = layers[0] | top, layers[1:]
     return (top, *layers)
 
