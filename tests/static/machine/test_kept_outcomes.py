@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 from run_text import MAIN, program_of, variable
 from tiny_torch import TinyTorch
 
 from verifygate.events.record import Event
-from verifygate.static.machine.machine import Machine
+from verifygate.sources.discovery import read_sources
+from verifygate.static.machine.entries import Entry
+from verifygate.static.machine.libraries import LIBRARIES
+from verifygate.static.machine.machine import Machine, run
 from verifygate.static.machine.store import Store
 from verifygate.static.machine.values import Address, constant
+from verifygate.static.symbols.program import Program
+
+sys.path.insert(0, str(Path(__file__).parent.parent.parent / "twin"))
+from programs import programs
 
 HEAD = """
 import torch
@@ -58,11 +68,12 @@ def runs(text: str) -> tuple[Machine, Machine]:
     [
         ("for _ in range(99):\n    x = pure(3)", True),
         ("for _ in range(99):\n    x = reads('n')", True),
-        ("for k in (1, 2):\n    x = pure(k)", False),
+        ("x = (pure(1), 0, pure(1))", True),
+        ("a = pure(1)\nfor k in (1, 2):\n    x = pure(k)", True),
         ("for k in range(99):\n    writes(k)\n    x = reads('n')", True),
         ("for _ in range(99):\n    x = reads('m')\n    state['m'] = 4", False),
         ("for _ in range(99):\n    x = hasattr(counter, 'm') and counter.m\n    counter.m = 4", False),
-        ("for _ in range(99):\n    x = tests(3)", False),
+        ("for _ in range(99):\n    x = tests(3)", True),
         (
             f"{STEP}for each in (False, True):\n    with torch.autocast('cuda', enabled=each):\n        x = step(net)",
             False,
@@ -92,4 +103,21 @@ def test_what_a_call_wrote_is_no_more_than_that() -> None:
     for address in written:
         store.write(address, "n", constant(9))
     store = store.fork()
-    assert store.changes(start) == written
+    assert store.changes(start._layers) == written
+
+
+def test_no_event_of_a_program_that_runs_is_another_for_what_is_kept() -> None:
+    """Of all programs that the twin runs: without keeping anything, with it, and where all of it is kept already."""
+    replayed = 0
+    for each in programs():
+        sources = read_sources(each.folder, list(each.files))
+        program = Program(sources, {file.path: None for file in sources})
+        afresh, keeping = Machine(program, LIBRARIES), Machine(program, LIBRARIES)
+        afresh.keeps = False
+        expected = run(afresh, Entry(each.entry))
+        for _ in range(2):
+            found = run(keeping, Entry(each.entry))
+            assert (found.events, found.ended) == (expected.events, expected.ended), each.name
+            assert dict.fromkeys(found.not_followed) == dict.fromkeys(expected.not_followed), each.name
+        replayed += keeping.replayed
+    assert replayed

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from verifygate.static.machine.attributes import Attributes
 from verifygate.static.machine.core import ITEMS, REST, Running
 from verifygate.static.machine.lattice import atoms, joined
-from verifygate.static.machine.memo import Memo
+from verifygate.static.machine.memo import Given, Memo
 from verifygate.static.machine.store import State
 from verifygate.static.machine.values import (
     ABSENT,
@@ -100,22 +100,19 @@ class Calls(Memo, Attributes):
             self.reach((*args, *keywords.values()), reason)
             return found
         variables = self.bind(function, args, keywords)
-        return self.remembered(
-            function, variables, self.context.child(site), lambda: self.run_function(function, variables, site)
-        )
+        given = Given(code, function, variables, self.context.child(site))
+        return self.remembered(given, lambda: self.run_function(function, variables, site))
 
     def _not_entered(self, code: Code) -> str:
         """Why a function is not followed here; empty where it is."""
         if self.is_over_budget:
             return f"the entry took more than {self.limits.steps} steps: `{code.name}` is not followed"
-        depth = 0
         here: Running | None = self.frame
         while here is not None:
-            depth += 1
             if here.code is code:
                 return f"`{code.name}` calls itself"
             here = here.caller
-        return f"calls nested deeper than {self.limits.depth}" if depth > self.limits.depth else ""
+        return f"calls nested deeper than {self.limits.depth}" if self.frame.depth >= self.limits.depth else ""
 
     def run_function(
         self,
@@ -130,6 +127,7 @@ class Calls(Memo, Attributes):
         self.context = context.child(site)
         address = Address(function.code, self.context)
         self.outer[address] = function.frame
+        outside = self.outside
         self.frame = Running(
             address,
             function.code.module,
@@ -139,15 +137,18 @@ class Calls(Memo, Attributes):
             function.owner,
             caller,
             consumer=consumer,
+            depth=caller.depth + 1,
+            outside=outside,
+            first_round=len(self.rounds),
         )
-        self.state.store.replace(address, variables)
+        self.enter(function.code, address, variables)
         try:
             ends = self._ends(function.code.node)
         finally:
             self.frame, self.context = caller, context
         result = self.join_ends(ends)
         if not function.code.has_inner:
-            self.state.store.drop(address)
+            self.state.store.leave(address)
         return result
 
     def _ends(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[tuple[State, Value]]:
@@ -306,14 +307,17 @@ class Calls(Memo, Attributes):
             self.unknown(f"more than {_MOST_REACHED} objects may be changed by a call that is not followed")
 
     def _may_change(self, address: Address, name: str, value: Value, change: Unknown) -> None:
+        changed: Value = value
         if name == ITEMS:
             for atom in atoms(value):
                 if isinstance(atom, Items):
-                    changed = tuple(joined([each, change]) for each in atom.values)
+                    values = tuple(joined([each, change]) for each in atom.values)
                     rest = change if atom.rest is None else joined([atom.rest, change])
-                    self.state.store.write(address, name, Items(atom.keys, changed, rest))
+                    changed = Items(atom.keys, values, rest)
         elif value is not ABSENT and not isinstance(value, Unknown):
-            self.state.store.write(address, name, joined([value, change]))
+            changed = joined([value, change])
+        if changed is not value and changed != value:
+            self.state.store.write(address, name, changed)
 
 
 def _parts(value: Value) -> tuple[Value, ...]:

@@ -88,6 +88,12 @@ class Running:
     """The class whose method it is."""
     caller: Running | None = None
     line: int = 1
+    depth: int = 0
+    """How many functions are around it."""
+    outside: str = ""
+    """The calls that led here, and the rounds of loops around them, in words."""
+    first_round: int = 0
+    """How many loops are around it."""
     declared: dict[str, Address] = field(default_factory=dict)
     """Name declared global or nonlocal -> the frame where it lives."""
     returns: list[tuple[State, Value]] = field(default_factory=list)
@@ -114,39 +120,51 @@ class Core:
         self.program = program
         self.libraries = tuple(libraries)
         self.limits = limits or Limits()
-        self.state = State(Store())
-        self.state.store.make(PROCESS, {REGIONS: NO_REGIONS, "grad": TRUE})
         self.root = Context("entry")
-        self.context = self.root
         self.codes: dict[ast.AST, Code] = {}
         """The code of each definition that has run."""
-        self.modules_loaded: dict[str, None] = {}
-        self.main = ""
-        """The file that runs as a program."""
         self.frame: Running
         """The function that runs; there is one as soon as anything does."""
         self.outer: dict[Address, Address | None] = {}
         """Frame -> the one around it."""
+        self.keeps = True
+        """Whether outcomes of calls are kept."""
+        self.kept: dict[Hashable, list[Any]] = {}
+        """Function, or path of a module, -> the outcomes of its calls (`memo.py`), of all entries."""
+        self._orders: dict[str, tuple[str, ...]] = {}
+        self.library_handlers: dict[tuple[str, str, str], Handler | None] = {}
+        """What was asked of the libraries."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Start from nothing, as each entry does; outcomes that are kept stay."""
+        vars(self).pop("frame", None)
+        self.state = State(Store())
+        self.state.store.make(PROCESS, {REGIONS: NO_REGIONS, "grad": TRUE})
+        self.context = self.root
+        self.modules_loaded: dict[str, None] = {}
+        self.main = ""
+        """The file that runs as a program."""
         self.steps = 0
         self.rounds: tuple[int, ...] = ()
         """The rounds of the loops around, which tell one outcome of a test from the next one."""
         self.partial = 0
         """How many widened loops, handlers and limits the code at hand is in."""
         self.events: list[Emitted] = []
-        self.not_followed: dict[Unknown, None] = {}
-        """What was not followed, in order."""
+        self.unknowns: list[Unknown] = []
+        """What was not followed, as often as it was met."""
         self.tests: list[str] = []
         """The tests on data that were given an identity, in order."""
         self.refused = 0
         """Functions that were not entered, because of a limit or because they run already."""
-        self.keeps = True
-        """Whether outcomes of calls are kept."""
-        self.kept: dict[tuple[Code, Context], list[Any]] = {}
-        """Function and context -> the outcomes of its calls (`memo.py`)."""
+        self.classes = 0
+        """Classes that were made."""
         self.replayed = 0
         """Calls that were answered by an earlier one."""
         self.handlers: list[list[State]] = []
         """Of each `try` around, the states in which something may be raised."""
+        self.uncaught = 0
+        """How often something may have been raised where there was none."""
 
     # -- what higher parts do ------------------------------------------------------------------------------------
 
@@ -189,8 +207,13 @@ class Core:
     def unknown(self, reason: str) -> Unknown:
         """A value that is not known, noted as not followed."""
         found = Unknown(reason, self.place)
-        self.not_followed.setdefault(found)
+        self.unknowns.append(found)
         return found
+
+    @property
+    def not_followed(self) -> dict[Unknown, None]:
+        """What was not followed, each once, in order."""
+        return dict.fromkeys(self.unknowns)
 
     def emit(self, kind: Kind, attributes: dict[str, Any]) -> None:
         """Leave an event. What a library's model computes for itself is none of the project's operators."""
@@ -237,8 +260,10 @@ class Core:
 
     def field(self, address: Address, name: str) -> Value | None:
         """A field, as far as the decisions leave it open; None where it is not there."""
-        value = self.state.read(address, name)
-        if value.__class__ is Absent:
+        value = self.state.store.read(address, name)
+        if value.__class__ is OneOf:
+            value = self.state.left_of(value)
+        if value is ABSENT:
             return None
         if isinstance(value, OneOf):
             left = [case for case in value.cases if case[0].__class__ is not Absent]
@@ -304,10 +329,13 @@ class Core:
 
     def library_order(self, name: str) -> tuple[str, ...]:
         """A library class and all that it derives from, nearest first."""
-        found = {name: None}
-        for each in (base for library in self.libraries for base in library.bases(name)):
-            found |= dict.fromkeys(self.library_order(each))
-        return tuple(found)
+        known = self._orders.get(name)
+        if known is None:
+            found = {name: None}
+            for each in (base for library in self.libraries for base in library.bases(name)):
+                found |= dict.fromkeys(self.library_order(each))
+            known = self._orders[name] = tuple(found)
+        return known
 
     # -- several ways --------------------------------------------------------------------------------------------
 
@@ -318,6 +346,7 @@ class Core:
         start = self.state
         ends: list[tuple[State, Value]] = []
         for atom, when in value.cases:
+            start.ask(when)
             if contradict(when, start.decisions):
                 continue
             self.state = start.fork()
@@ -340,17 +369,13 @@ class Core:
         """Go on from all of these states with one value. Raises EndedError where there is none."""
         if not ends:
             raise EndedError
-        if len(ends) == 1:
-            self.state = ends[0][0]
-            return ends[0][1]
-        for state, value in ends:
-            state.store.replace(_RESULT, {"value": value})
-        self.go_on([state for state, _ in ends])
-        return self.state.read(_RESULT, "value")
-
-
-_RESULT = Address("result", None)
-"""Where the results of several ways are joined, so that they carry decisions as fields do."""
+        state, value = ends[0]
+        for other, result in ends[1:]:
+            common, mine, theirs = state.parting(other)
+            value = join(value, result, mine, theirs)
+            state = State(state.store.joined(other.store, mine, theirs), common)
+        self.state = state
+        return state.left_of(value) if len(ends) > 1 else value
 
 
 def _bounded(items: Items) -> Items:

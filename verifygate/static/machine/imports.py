@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from verifygate.static.machine.attributes import Attributes, module_address
 from verifygate.static.machine.core import EndedError, Running
-from verifygate.static.machine.values import LibraryName, ModuleValue, Unknown, Value, constant
+from verifygate.static.machine.memo import Given, Memo
+from verifygate.static.machine.values import NONE, LibraryName, ModuleValue, Unknown, Value, constant
 from verifygate.static.symbols.program import Module
 
 
-class Imports(Attributes):
+class Imports(Memo, Attributes):
     """How modules are loaded."""
 
     def _import(self, node: ast.Import) -> bool:
@@ -83,27 +85,29 @@ class Imports(Attributes):
 
     def load_module(self, path: str) -> None:
         """Run the body of a module, if that has not begun yet."""
-        if path in self.modules_loaded:
-            return
-        module = self.program.module(path)
-        if module is None:
-            self.modules_loaded[path] = None
-            self.state.store.make(module_address(path), {"#rest": Unknown(f"{path} cannot be parsed")})
-            return
-        self.load_model(module)
+        self._remembered_load(path, lambda: self.program.module(path))
 
     def load_model(self, module: Module) -> None:
-        """Run the body of a module of the project, or of a library's model, if that has not begun yet."""
-        path = module.path
-        if path in self.modules_loaded:
-            return
-        self.modules_loaded[path] = None
+        """Run the body of a module of a library's model, if that has not begun yet."""
+        self._remembered_load(module.path, lambda: module)
+
+    def _remembered_load(self, path: str, module: Callable[[], Module | None]) -> None:
+        self.asked_for(path)
+        if path not in self.modules_loaded:
+            given = Given((path, path == self.main), None, {}, self.root)
+            self.remembered(given, lambda: self._load(path, module()))
+
+    def _load(self, path: str, module: Module | None) -> Value:
         address = module_address(path)
+        self.modules_loaded[path] = None
+        if module is None:
+            self.state.store.make(address, {"#rest": Unknown(f"{path} cannot be parsed")})
+            return NONE
         self.state.store.make(address, {"__name__": constant(self.module_name(path)), "__file__": constant(path)})
         caller: Running | None = vars(self).get("frame")
         context, handlers, rounds = self.context, self.handlers, self.rounds
         self.context, self.handlers, self.rounds = self.root, [], ()
-        self.frame = Running(address, module, "", caller=caller)
+        self.frame = Running(address, module, "", caller=caller, depth=caller.depth + 1 if caller is not None else 0)
         try:
             self.run_block(module.tree.body)
         except EndedError:
@@ -111,6 +115,7 @@ class Imports(Attributes):
         finally:
             self.context, self.handlers, self.rounds = context, handlers, rounds
             self.frame = caller or self.frame
+        return NONE
 
     def module_name(self, path: str) -> str:
         """What `__name__` is in a module."""

@@ -20,6 +20,8 @@ class Managers(Containers):
         """The state at hand may be where a handler starts."""
         if self.handlers:
             self.handlers[-1].append(self.state.fork())
+        else:
+            self.uncaught += 1
 
     def _try(self, node: ast.Try) -> bool:
         before = self._exits()
@@ -105,6 +107,7 @@ class Managers(Containers):
             start = self.state
             for atom, when in manager.cases:
                 self.state = start.fork()
+                self.state.ask(when)
                 self.state.decisions |= when
                 going = [False]
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from verifygate.base.records import field, record
 from verifygate.static.symbols.program import Class, Module
+from verifygate.static.syntax.traversal import children
 
 
 class Place(NamedTuple):
@@ -46,6 +48,8 @@ class Context:
     caller: Context | None = None
     depth: int = 0
     below: dict[Hashable, Context] = field(default_factory=dict)
+    addresses: dict[tuple[Hashable, Place | None], Address] = field(default_factory=dict)
+    """Of what is made here."""
 
     def child(self, site: Hashable) -> Context:
         found = self.below.get(site)
@@ -54,12 +58,31 @@ class Context:
         return found
 
 
-class Address(NamedTuple):
-    """Where the fields of an object lie: its allocation site, in a context. A site in a loop has one for all rounds."""
+class Address:
+    """Where the fields of an object lie: its allocation site, in a context. A site in a loop has one for all rounds.
 
+    There is one object for each address, so that two are compared, and looked up, by what they are alone.
+    """
+
+    __slots__ = ("context", "place", "site")
     site: Hashable
     context: Context | None
-    place: Place | None = None
+    place: Place | None
+
+    def __new__(cls, site: Hashable, context: Context | None, place: Place | None = None) -> Address:
+        known = _FIXED if context is None else context.addresses
+        found = known.get((site, place))
+        if found is None:
+            found = known[(site, place)] = super().__new__(cls)
+            found.site, found.context, found.place = site, context, place
+        return found
+
+    def __repr__(self) -> str:
+        return f"Address({self.site!r}, {self.place})"
+
+
+_FIXED: dict[tuple[Hashable, Place | None], Address] = {}
+"""The addresses that are the same in each run."""
 
 
 @record
@@ -172,16 +195,38 @@ class Tuple:
     """Of a named tuple, what its elements are called."""
 
 
-@record(eq=False)
+_YIELDS = frozenset({ast.Yield, ast.YieldFrom})
+_INNER = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
+
+
+@record(eq=False, slots=False)
 class Code:
     """A function, lambda or generator as it is written."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     module: Module
     name: str
-    is_generator: bool = False
-    has_inner: bool = True
-    """Whether functions are made in it, which may outlive it and keep its variables."""
+
+    @cached_property
+    def is_generator(self) -> bool:
+        return bool(self._kinds & _YIELDS)
+
+    @cached_property
+    def has_inner(self) -> bool:
+        """Whether functions are made in it, which may outlive it and keep its variables."""
+        return bool(self._kinds & _INNER)
+
+    @cached_property
+    def _kinds(self) -> set[type[ast.AST]]:
+        """The kinds of nodes in it, but for those in functions inside it."""
+        stack: list[ast.AST] = [self.node.body] if isinstance(self.node, ast.Lambda) else [*self.node.body]
+        found: set[type[ast.AST]] = set()
+        while stack:
+            each = stack.pop()
+            found.add(each.__class__)
+            if each.__class__ not in _INNER:
+                stack += children(each)
+        return found
 
     @property
     def place(self) -> Place:
