@@ -83,7 +83,7 @@ def test_the_command_line_says_whether_cuda_is_emulated(
     (project / "verifygate.toml").write_text("[execution]\nemulate_cuda = false\n", encoding="utf-8")
     asked: list[bool] = []
 
-    def stop(settings: Settings, **_: object) -> None:
+    def stop(settings: Settings, *_: object) -> None:
         asked.append(settings.execution.emulate_cuda)
         raise UsageError("enough")
 

@@ -42,7 +42,7 @@ def test_a_finding_in_an_untested_function_says_so(tmp_path: Path) -> None:
         "import train\n\n\ndef test_one():\n    assert train.tested(0, 0, 1, 0, 0) == 1\n"
     )
     settings = Settings(root=tmp_path, today=dt.date(2026, 1, 1))
-    report = run.run(settings, stages=("execution", "static"))
+    report = run.run(settings, run.RunOptions(stages=("execution", "static")))
     found = [finding for stage in report.stages for finding in stage.findings if finding.rule == "AMP201"]
     assert [finding.untested for finding in found] == ["no test executes `untested`"]
 
@@ -97,6 +97,6 @@ def test_the_source_and_the_run_contradict_each_other(
     """The scaler is never updated, and was; there is no AMP, and a scaler stepped. Each is told, and blocks."""
     for path, text in {"train.py": source, "test_train.py": TEST, "pytest.ini": ""}.items():
         (tmp_path / path).write_text(text, encoding="utf-8")
-    report = run.run(Settings(root=tmp_path, today=dt.date(2026, 1, 1)), stages=("execution", "static"))
+    report = run.run(Settings(root=tmp_path, today=dt.date(2026, 1, 1)), run.RunOptions(stages=("execution", "static")))
     assert [each.name for each in report.contradictions] == [name]
     assert [(each.condition, each.path, each.line) for each in report.reasons] == [reason]

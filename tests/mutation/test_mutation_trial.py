@@ -11,7 +11,7 @@ from mutation_sample import TESTS, TRAIN
 
 from verifygate.config.settings import ExecutionSettings, OraclesSettings, Settings
 from verifygate.gate import mutation_campaign
-from verifygate.gate.run import run
+from verifygate.gate.run import RunOptions, run
 from verifygate.model import Mutant, MutationReport, Report
 from verifygate.mutation import Move, mutants_of
 from verifygate.process.subject import Subject
@@ -86,7 +86,7 @@ def test_every_witness_has_its_say(project: Path, monkeypatch: pytest.MonkeyPatc
     """One move for each witness; `all` asks everybody, and the tests that miss a move are found out."""
     names = ("drop-unscale", "autocast-off", "schedule-on-skip", "half-model")
     monkeypatch.setattr(mutation_campaign, "mutants_of", only(*names))
-    report = run(settings(project, "python train.py"), stages=("execution", "static"), mutants="all")
+    report = run(settings(project, "python train.py"), RunOptions(stages=("execution", "static"), mutants="all"))
 
     assert report.mutation is not None
     assert report.mutation.witnesses == ("static", "recorder", "oracle", "tests")
@@ -111,7 +111,7 @@ def witnesses(mutant: Mutant) -> set[str]:
 
 
 def test_without_the_option_there_is_no_page(project: Path):
-    report = run(settings(project), stages=("static",))
+    report = run(settings(project), RunOptions(stages=("static",)))
 
     assert report.mutation is None
     assert "mutation.md" not in render(report, "md", "")

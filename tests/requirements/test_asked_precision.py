@@ -10,7 +10,7 @@ from requirement_world import World
 
 from verifygate.base.errors import UsageError
 from verifygate.config.settings import StaticSettings, load
-from verifygate.gate.run import run
+from verifygate.gate.run import RunOptions, run
 from verifygate.model import Check, EvidenceClass, OwnEvents, RequirementsDetails, Status, StepOrder, TraceSummary
 from verifygate.model.precision_contract import PrecisionContract
 from verifygate.report import html
@@ -234,7 +234,7 @@ def test_the_gate_blocks_on_a_conflict_and_its_report_shows_the_rows(tmp_path: P
     spec_of(tmp_path, f"compute: {compute}\ndriver: own code\n")
     config = tmp_path / "verifygate.toml"
     config.write_text('[requirements]\nspec = "spec.yaml"\n', encoding="utf-8")
-    report = run(load(config, tmp_path), stages=("static", "requirements"))
+    report = run(load(config, tmp_path), RunOptions(stages=("static", "requirements")))
     details = next(each.details for each in report.stages if isinstance(each.details, RequirementsDetails))
     standing = {"bfloat16": "agreed", "float16": "contradicted"}[compute]
     assert [(each.aspect.value, each.line, each.standing) for each in details.precision] == [
@@ -279,7 +279,7 @@ def test_a_run_contradicts_what_the_source_leaves_open(tmp_path: Path) -> None:
     spec_of(tmp_path, "weights: float32\ncompute: bfloat16\n")
     config = tmp_path / "verifygate.toml"
     config.write_text('[project]\nsources = ["loop.py"]\n[requirements]\nspec = "spec.yaml"\n', encoding="utf-8")
-    report = run(load(config, tmp_path), stages=("execution", "static", "requirements"))
+    report = run(load(config, tmp_path), RunOptions(stages=("execution", "static", "requirements")))
     checks = {check.id: check for stage in report.stages for check in stage.checks}
     weights = checks["requirements.precision.weights"]
     assert weights.status is Status.FAIL

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from verifygate.config.settings import load
-from verifygate.gate.run import run
+from verifygate.gate.run import RunOptions, run
 from verifygate.model import RequirementsDetails, Status
 
 pytest.importorskip("torch")
@@ -110,7 +110,7 @@ def test_what_is_gone_turns_its_rows(tmp_path: Path, old: str, new: str, turned:
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = requirement(id): what it verifies\n")
     config = tmp_path / "verifygate.toml"
     config.write_text('[requirements]\nspec = "spec.yaml"\n[execution]\ncoverage = false\nretry = false\n')
-    report = run(load(config, tmp_path), stages=("execution", "static", "requirements"))
+    report = run(load(config, tmp_path), RunOptions(stages=("execution", "static", "requirements")))
     details = next(stage.details for stage in report.stages if stage.stage == "requirements")
     assert isinstance(details, RequirementsDetails)
     assert {row.id: row.status for row in details.requirements if row.status is not Status.PASS} == turned

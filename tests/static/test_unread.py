@@ -9,7 +9,7 @@ import pytest
 from verifygate.base.errors import UsageError
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.config.settings import load
-from verifygate.gate.run import run
+from verifygate.gate.run import RunOptions, run
 from verifygate.sources.configuration_file import ConfigurationFile
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
@@ -70,4 +70,4 @@ def test_no_verdict_on_a_tree_that_a_tool_trains_from(tmp_path: Path):
         run(load(None, tmp_path))
 
     assert refused.value.exit_code == 2
-    assert run(load(None, tmp_path), stages=("security",)).stages  # which is not about what trains
+    assert run(load(None, tmp_path), RunOptions(stages=("security",))).stages  # which is not about what trains

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +15,12 @@ from verifygate.commands.options import config_option, path_as_typed, split_word
 from verifygate.commands.progress import progress_line
 from verifygate.report.formats import render, run_formats
 from verifygate.stage_registry import by_weight
+
+if TYPE_CHECKING:
+    from verifygate.change.ci_event import Event
+    from verifygate.config.settings import Settings
+    from verifygate.gate.run import RunOptions
+    from verifygate.model import Report
 
 
 @click.command()
@@ -77,76 +85,94 @@ def run(
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
-    from verifygate.base.errors import UsageError
-    from verifygate.change.ci_event import event_of
     from verifygate.commands.github_job import GithubJob
     from verifygate.config.settings import load
     from verifygate.gate.base_policy import ruled
-    from verifygate.gate.run import InterruptedRunError
-    from verifygate.gate.run import run as run_gate
+    from verifygate.gate.run import RunOptions
     from verifygate.merge import handed_in
     from verifygate.model import Verdict
-    from verifygate.report.terminal import summary
-    from verifygate.report.write import refuse_unusable, write_reports
+    from verifygate.report.write import refuse_unusable
 
     wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
     for name in wanted:
         _one_of(name, run_formats(), "--format")
     job = GithubJob(os.environ) if github_job else None
     here = load(config, Path.cwd())
-    event = None
-    if ci:
-        if since:
-            raise UsageError("--ci and --since both name the base", where="--ci", remedy="give one of them")
-        event = event_of(os.environ, here.root)
-        since = event.base
+    event = _event(here.root, since) if ci else None
+    since = event.base if event is not None else since
     asked = ("--policy-from", policy_from) if policy_from else ("--ci" if ci else "--since", since)
     with ruled(here, config, baseline, asked, accept=accept_policy and not (ci and not since)) as policy:
-        settings = policy.settings
-        if emulate_cuda is not None:
-            settings = settings.with_execution(emulate_cuda=emulate_cuda)
-        if isolation is not None:
-            settings = settings.with_execution(isolation=isolation)
+        forced = {"emulate_cuda": emulate_cuda, "isolation": isolation}
+        settings = policy.settings.with_execution(**{name: on for name, on in forced.items() if on is not None})
         before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
         folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
         refuse_unusable(folder)
-        try:
-            with progress_line(logged=True) as progress:
-                report = run_gate(
-                    settings,
-                    stages=() if "all" in stages else stages,
-                    command=_command_line(),
-                    since=since,
-                    policy=policy.origin,
-                    event=event,
-                    mutants=mutate,
-                    start_found=entries == "found",
-                    guarded=(folder.absolute().parent, folder.absolute()),
-                    progress=progress,
-                )
-        except InterruptedRunError as ended:
-            click.echo(summary(ended.report, ""))
-            raise
+        options = RunOptions(
+            stages=() if "all" in stages else stages,
+            command=_command_line(),
+            since=since,
+            policy=policy.origin,
+            event=event,
+            mutants=mutate,
+            start_found=entries == "found",
+            guarded=(folder.absolute().parent, folder.absolute()),
+        )
+        report = _ended(settings, options)
     if before is not None:
         report = earlier.compared(report, before)
-    links = Path(os.path.relpath(settings.root, folder.resolve())).as_posix() + "/"
-    report = report.model_copy(update={"run": report.run.model_copy(update={"links": links})})
-    files: dict[str, str] = {}
-    for name in wanted:
-        files |= render(report, name)
-    told = summary(report, path_as_typed(folder))
-    try:
-        write_reports(files, folder, ignored=report_dir is None)
-    except UsageError:
-        click.echo(told, err=True)  # the disk may be full now: what was found is not lost with the report
-        raise
-    click.echo(told)
+    report = _written(report, settings.root, folder, wanted, ignored=report_dir is None)
     if job is not None:
         job.take(report, folder.resolve() / "report.json", "".join(render(report, "summary").values()))
     if github_job == "annotated":
         click.echo("".join(render(report, "github").values()), nl=False)
     advised = report.advisory is not None and report.advisory.in_force
     return 0 if report.verdict is Verdict.PASS or advised else 1
+
+
+def _event(root: Path, since: str) -> Event:
+    """The event of the CI job. Raises UsageError where another base is named as well."""
+    from verifygate.base.errors import UsageError
+    from verifygate.change.ci_event import event_of
+
+    if since:
+        raise UsageError("--ci and --since both name the base", where="--ci", remedy="give one of them")
+    return event_of(os.environ, root)
+
+
+def _ended(settings: Settings, options: RunOptions) -> Report:
+    """The report of a run; of one that somebody ends, the summary is printed."""
+    from dataclasses import replace
+
+    from verifygate.gate.run import InterruptedRunError, run
+    from verifygate.report.terminal import summary
+
+    try:
+        with progress_line(logged=True) as progress:
+            return run(settings, replace(options, progress=progress))
+    except InterruptedRunError as ended:
+        click.echo(summary(ended.report, ""))
+        raise
+
+
+def _written(report: Report, root: Path, folder: Path, wanted: Sequence[str], *, ignored: bool) -> Report:
+    """Write the formats that are wanted and print the summary; the report, with the way from the folder to the root."""
+    from verifygate.base.errors import UsageError
+    from verifygate.report.terminal import summary
+    from verifygate.report.write import write_reports
+
+    links = Path(os.path.relpath(root, folder.resolve())).as_posix() + "/"
+    report = report.model_copy(update={"run": report.run.model_copy(update={"links": links})})
+    files: dict[str, str] = {}
+    for name in wanted:
+        files |= render(report, name)
+    told = summary(report, path_as_typed(folder))
+    try:
+        write_reports(files, folder, ignored=ignored)
+    except UsageError:
+        click.echo(told, err=True)  # the disk may be full now: what was found is not lost with the report
+        raise
+    click.echo(told)
+    return report
 
 
 @click.command()

@@ -9,14 +9,15 @@ import platform
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from verifygate import __version__
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.base.loading import loaded
 from verifygate.base.masking import masked_model
-from verifygate.baseline_file import entries_of, held
+from verifygate.baseline_file import Entry, entries_of, held
 from verifygate.change.ci_event import Event
 from verifygate.config.settings import Settings
 from verifygate.execution.collected_tests import chosen_tests, read_config
@@ -27,19 +28,22 @@ from verifygate.gate.in_force import advisory_of, baseline_of, unknown_change, u
 from verifygate.gate.mutation_campaign import mutate
 from verifygate.gate.proven_fixes import with_proven_fixes
 from verifygate.gate.stood_before import with_inherited
-from verifygate.merge import Inputs, examined, faults
+from verifygate.merge import Examined, Inputs, examined, faults
 from verifygate.model import (
+    MutationReport,
     Outcome,
     PolicyOrigin,
     PolicyState,
     Program,
     Provenance,
+    Reason,
     Report,
     Run,
     StageResult,
 )
 from verifygate.process.interpreter import subject_of
-from verifygate.process.trusted import changed
+from verifygate.process.subject import Subject
+from verifygate.process.trusted import State, changed
 from verifygate.requirements import (
     Specification,
     gates_policy,
@@ -63,32 +67,86 @@ _RUN_CODE = frozenset(("execution", "performance"))
 """The stages that run the project's code."""
 
 
-def run(
-    settings: Settings,
-    *,
-    stages: Sequence[str] = (),
-    command: str = "verifygate run",
-    since: str = "",
-    policy: PolicyOrigin | None = None,
-    event: Event | None = None,
-    mutants: str = "",
-    start_found: bool = False,
-    guarded: tuple[Path, ...] = (),
-    progress: Progress = lambda _text: None,
-) -> Report:
-    """Run the named stages (all, where none is named) and judge what they found.
+@dataclass(frozen=True)
+class RunOptions:
+    """What somebody asks of one run."""
 
-    With `since`, findings that stood already where this tree left that revision are shown as open and do not block:
-    a change answers for what it brings. `policy` says from which revision the settings are, where somebody asked for
-    one. A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK. With `mutants`
-    (`first` or `all`), the AMP code is broken on purpose, and the report says who noticed. Where the `event` of the CI
-    job does not tell what changed, the verdict is BLOCK. With `start_found`, programs that train are looked for and run
-    as entries; without it, no program is started that nobody named. `guarded` are folders that the project's code must
-    not change: that of the reports.
+    stages: Sequence[str] = ()
+    """The stages to run; all, where none is named."""
+    command: str = "verifygate run"
+    """The command line, for the report."""
+    since: str = ""
+    """Findings that stood already where this tree left that revision are shown as open and do not block."""
+    policy: PolicyOrigin | None = None
+    """From which revision the settings are, where somebody asked for one."""
+    event: Event | None = None
+    """The event of the CI job; where it does not tell what changed, the verdict is BLOCK."""
+    mutants: str = ""
+    """`first` or `all`: the AMP code is broken on purpose, and the report says who noticed."""
+    start_found: bool = False
+    """Whether programs that train are looked for and run as entries; else none is started that nobody named."""
+    guarded: tuple[Path, ...] = ()
+    """Folders that the project's code must not change: that of the reports."""
+    progress: Progress = lambda _text: None
+    """Is called with what happens next."""
+
+
+def run(settings: Settings, options: RunOptions = RunOptions()) -> Report:
+    """Run the stages and judge what they found.
+
+    A stage that raises becomes an errored stage: the others still run, and the verdict is BLOCK.
     Raises UsageError for what a user can put right before anything runs: no sources, settings alone, a broken
-    specification.
+    specification. Raises InterruptedRunError, with the report, where somebody ended the run.
     """
-    started, clock = dt.datetime.now(dt.UTC), time.monotonic()
+    clock = time.monotonic()
+    start = _begun(settings, options)
+    results, interrupted = _run_stages(start.asked, start.context)
+    mutation = None if interrupted else _mutated(start, results, options)
+    found = _compared(start, results, interrupted=interrupted)
+    report = _report(start, found, options, mutation, lambda: round(time.monotonic() - clock, 3))
+    if not interrupted:
+        report = with_programs_told(report, start.settings, start.sources, options.progress)
+    for fault in faults(report):
+        raise VerifygateError(f"the report contradicts itself: {fault}")
+    report = masked_model(report)  # every format is made of it
+    if interrupted:
+        raise InterruptedRunError(report)
+    return report
+
+
+class _Start(NamedTuple):
+    """What is known before a stage runs."""
+
+    settings: Settings
+    sources: Sources
+    asked: list[str]
+    programs: tuple[Program, ...]
+    specification: Specification | None
+    agreed: tuple[Entry, ...]
+    base: BaseRevision | None
+    subject: Subject
+    trusted: State
+    """What the gate is started from, where code of the project runs."""
+    provenance: Provenance
+    context: StageContext
+    at: dt.datetime
+
+
+class _Found(NamedTuple):
+    """What the stages found, held against the sources and against the base revision."""
+
+    merged: Examined
+    stages: tuple[StageResult, ...]
+    inherited: frozenset[str]
+    """Fingerprints of findings that stood at the base revision."""
+    moved: Mapping[str, str]
+    silenced: tuple[Reason, ...]
+    """Findings of the change that a comment of the change silences."""
+
+
+def _begun(settings: Settings, options: RunOptions) -> _Start:
+    """Read what the run is about. Raises UsageError."""
+    at = dt.datetime.now(dt.UTC)
     sources = read_sources(settings.root, settings.sources, settings.project.exclude)
     if not sources.files:
         raise UsageError(
@@ -98,60 +156,92 @@ def run(
             f"`[project] exclude` leaves out {', '.join(settings.project.exclude) or 'nothing'}",
         )
     check_rules(settings)
-    asked = [name for name in STAGES if not stages or name in stages]
+    asked = [name for name in STAGES if not options.stages or name in options.stages]
     if "static" in asked:
         refuse_settings_alone(sources)
     programs: tuple[Program, ...] = ()
-    if start_found:
+    if options.start_found:
         settings, programs = settings_with_found(settings, sources)
-    specification = None
-    if settings.requirements.spec:
-        specification = read_specification(settings.policy_folder, settings.requirements.spec)
-        read_lock(settings.root, settings.requirements.spec)
-        read_foreign(settings.root, settings.requirements.junit)
+    specification = _specification(settings)
     agreed = baseline_of(settings)
-    base = BaseRevision.at(settings, git.merge_base(settings.root, since)) if since else None
+    base = BaseRevision.at(settings, git.merge_base(settings.root, options.since)) if options.since else None
     commit = base.commit if base is not None else ""
+    policy = options.policy
     ruling = policy.commit if policy is not None and policy.state is PolicyState.BASE else ""
-    subject = subject_of(settings, ruling, guarded)
+    subject = subject_of(settings, ruling, options.guarded)
     trusted = subject.trusted_state() if _RUN_CODE.intersection(asked) else {}
     provenance = _provenance(settings, sources, tests="execution" in asked)  # now: meanwhile somebody may commit
-    context = StageContext(settings, sources, subject, {}, commit, progress, policy.commit if policy else commit)
-    results, interrupted = _run_stages(asked, context)
-    mutation = None
-    if mutants and not interrupted:
-        progress("mutation")
-        mutation = mutate(
-            settings, sources, subject, results, everybody=mutants == "all", progress=_prefixed(progress, "mutation")
-        )
-    touched = changed(trusted, subject.trusted_state()) if trusted else []
-    merged = examined(list(results.values()), _inputs(settings, sources, specification, touched))
-    joined = merged.stages
-    inherited: frozenset[str] = frozenset()
-    moved: Mapping[str, str] = {}
-    if base is not None:
-        moved = base.moved(merged.stages, sources)
-        inherited = base.fingerprints | moved.keys()
-        inherited |= base.seen_by_security(settings, merged.stages)
-        if not interrupted:
-            inherited |= base.seen_by_runs(settings, subject, merged.stages, progress)
-        joined = with_inherited(merged.stages, context, results, inherited)
-    stands = entries_of(finding for stage in joined for finding in stage.findings)
-    gaps = unknown_change(event)
-    if base is not None:
-        gaps += base.silenced_by_change(joined, inherited, sources, settings.verdict)
-    standing = held(agreed, stands, lambda path: (settings.root / path).exists())
+    policy_commit = policy.commit if policy else commit
+    context = StageContext(settings, sources, subject, {}, commit, options.progress, policy_commit)
+    return _Start(
+        settings, sources, asked, programs, specification, agreed, base, subject, trusted, provenance, context, at
+    )
+
+
+def _specification(settings: Settings) -> Specification | None:
+    """The specification, read with what lies beside it. Raises UsageError."""
+    if not settings.requirements.spec:
+        return None
+    specification = read_specification(settings.policy_folder, settings.requirements.spec)
+    read_lock(settings.root, settings.requirements.spec)
+    read_foreign(settings.root, settings.requirements.junit)
+    return specification
+
+
+def _mutated(start: _Start, results: Mapping[str, StageResult], options: RunOptions) -> MutationReport | None:
+    """Who notices that the AMP code is broken, where that was asked."""
+    if not options.mutants:
+        return None
+    options.progress("mutation")
+    return mutate(
+        start.settings,
+        start.sources,
+        start.subject,
+        results,
+        everybody=options.mutants == "all",
+        progress=_prefixed(options.progress, "mutation"),
+    )
+
+
+def _compared(start: _Start, results: dict[str, StageResult], *, interrupted: bool) -> _Found:
+    """Hold the results against the sources and against each other, and against the base revision."""
+    settings, sources, base = start.settings, start.sources, start.base
+    touched = changed(start.trusted, start.subject.trusted_state()) if start.trusted else []
+    merged = examined(list(results.values()), _inputs(settings, sources, start.specification, touched))
+    if base is None:
+        return _Found(merged, merged.stages, frozenset(), {}, ())
+    moved = base.moved(merged.stages, sources)
+    inherited = base.fingerprints | moved.keys()
+    inherited |= base.seen_by_security(settings, merged.stages)
+    if not interrupted:
+        inherited |= base.seen_by_runs(settings, start.subject, merged.stages, start.context.progress)
+    joined = with_inherited(merged.stages, start.context, results, inherited)
+    silenced = base.silenced_by_change(joined, inherited, sources, settings.verdict)
+    return _Found(merged, joined, inherited, moved, silenced)
+
+
+def _report(
+    start: _Start,
+    found: _Found,
+    options: RunOptions,
+    mutation: MutationReport | None,
+    seconds: Callable[[], float],
+) -> Report:
+    """Judge, and say it; `seconds` since the run began."""
+    settings, base, specification = start.settings, start.base, start.specification
+    stands = entries_of(finding for stage in found.stages for finding in stage.findings)
+    standing = held(start.agreed, stands, lambda path: (settings.root / path).exists())
     judgement = judge(
-        joined,
+        found.stages,
         settings.verdict,
         settings.waivers,
         settings.today,
-        inherited | standing.keys(),
-        merged.contradictions,
-        gaps,
+        found.inherited | standing.keys(),
+        found.merged.contradictions,
+        unknown_change(options.event) + found.silenced,
     )
-    found = [finding for stage in judgement.stages for finding in stage.findings]
-    report = Report(
+    findings = [finding for stage in judgement.stages for finding in stage.findings]
+    return Report(
         project=settings.name,
         task=settings.project.task,
         version=settings.project.version,
@@ -161,33 +251,25 @@ def run(
         stages=judgement.stages,
         parts=judgement.parts,
         waivers=judgement.waivers,
-        contradictions=merged.contradictions,
-        changes=base.changes(judgement.stages, inherited, moved, sources) if base is not None else None,
-        impacts=impacts_of(found),
-        backgrounds=backgrounds_of(found, sources),
+        contradictions=found.merged.contradictions,
+        changes=base.changes(judgement.stages, found.inherited, found.moved, start.sources) if base else None,
+        impacts=impacts_of(findings),
+        backgrounds=backgrounds_of(findings, start.sources),
         policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),
-        policy_origin=policy,
-        baseline=use_of(agreed, standing, judgement.stages, settings),
+        policy_origin=options.policy,
+        baseline=use_of(start.agreed, standing, judgement.stages, settings),
         advisory=advisory_of(settings),
-        event=event.words if event else "",
+        event=options.event.words if options.event else "",
         mutation=mutation,
-        programs=programs,
-        provenance=provenance,
+        programs=start.programs,
+        provenance=start.provenance,
         run=Run(
-            command=command,
-            started=started.isoformat(timespec="seconds"),
-            seconds=round(time.monotonic() - clock, 3),
-            permalink=permalink(provenance.commit, git.remote(settings.root), os.environ),
+            command=options.command,
+            started=start.at.isoformat(timespec="seconds"),
+            seconds=seconds(),
+            permalink=permalink(start.provenance.commit, git.remote(settings.root), os.environ),
         ),
     )
-    if not interrupted:
-        report = with_programs_told(report, settings, sources, progress)
-    for fault in faults(report):
-        raise VerifygateError(f"the report contradicts itself: {fault}")
-    report = masked_model(report)  # every format is made of it
-    if interrupted:
-        raise InterruptedRunError(report)
-    return report
 
 
 class InterruptedRunError(KeyboardInterrupt):
