@@ -27,19 +27,26 @@ WITNESS ?= lowered
 SECONDS ?= 600
 TARGETS ?=
 
-.PHONY: help setup gate gpu test lint reports docs bench fuzz primer twin clean
+# What `make release-watch` looks at: VERSION, a release whose wheel is read, or WATCHED, an interpreter with its torch.
+VERSION ?=
+WATCHED ?=
+
+.PHONY: help setup gate gpu gpu-bundle test lint reports docs bench fuzz primer twin release-watch clean
 
 help: ## list the targets
-	@sed -nE 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 16
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 20
 
 setup: $(READY) ## build the environment in .venv (done by itself when it is needed)
 
 gate: $(READY) ## audit reference_impl; reports in reports/latest
 	@$(BIN)/python -I -m verifygate run --stage all
 
-gpu: $(READY) ## on a CUDA machine: the gpu-marked tests and the record of reference_impl, all in one table
+gpu: $(READY) ## on a CUDA machine: the gpu-marked tests and the records of reference_impl, in tables
 	@$(BIN)/python -I -c 'import torch; torch.cuda.is_available() or exit("no CUDA device here: nothing to measure")'
 	@$(BIN)/python tests/performance/gpu_table.py
+
+gpu-bundle: $(READY) ## all that a CUDA machine needs for `make gpu` without a network, in build/gpu-bundle
+	@$(BIN)/python tests/performance/gpu_bundle.py
 
 test: lint ## lint, then run the tests but for the slow ones (all: make test TESTS=); pytest's closing line comes last
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m '$(TESTS)'
@@ -67,6 +74,10 @@ primer: $(READY) ## compare the findings on pinned packages with those of BASE=R
 
 twin: $(READY) ## which share of the events of recorded runs the static stage has, by kind, and what is missing
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/twin/twin.py --witness $(WITNESS)
+
+release-watch: $(READY) ## what another torch does otherwise: VERSION=2.14.1 (its wheel is read) or WATCHED=PYTHON
+	@OMP_NUM_THREADS=1 $(BIN)/python -I -m verifygate.quality.releases.watch \
+		$(if $(VERSION),--version $(VERSION)) $(if $(WATCHED),--python $(WATCHED))
 
 clean: ## remove caches and build outputs; the environment stays
 	@rm -rf build dist reports/latest .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .benchmarks

@@ -20,6 +20,7 @@ class Config:
     precision: str = "fp32"  # fp32 | bf16 | fp16, or auto: the best this device is known to do
     device: str = "auto"  # auto | cpu | cuda | mps; ROCm builds of torch call their device cuda
     allow_fallback: bool = False  # True: run in FP32, with a warning, where the machine lacks what was asked
+    float32: str = "ieee"  # ieee | tf32: products of float32 numbers on CUDA; tf32 rounds them, and is faster
     threads: int = 0  # of the CPU, for one operator; 0: as many as torch takes by itself
 
     # Model
@@ -79,6 +80,7 @@ class Config:
 _CHOICES = {
     "precision": ("fp32", "bf16", "fp16", "auto"),
     "device": ("auto", "cpu", "cuda", "mps"),
+    "float32": ("ieee", "tf32"),
     "wandb": ("off", "online", "offline"),
 }
 _POSITIVE = (

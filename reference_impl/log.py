@@ -15,7 +15,7 @@ import torch
 from reference_impl.checkpoint import Progress
 from reference_impl.config import Config
 from reference_impl.errors import MissingWandbError
-from reference_impl.precision import Precision
+from reference_impl.precision import Precision, float32_products
 from reference_impl.world import World
 
 
@@ -43,6 +43,7 @@ class Log(NullLog):
             "precision": precision.name,
             "device": str(precision.device),
             "reason": precision.reason,
+            "float32": float32_products(),
             "ranks": world.size,
             "torch": torch.__version__,
         }

@@ -73,6 +73,22 @@ def choose_precision(device: str, precision: str, *, allow_fallback: bool = Fals
     return Precision(where, DTYPES[precision], f"{precision} was asked for")
 
 
+def set_float32(products: str) -> None:  # requirement: AMP-07
+    """Say what CUDA does with products of float32 numbers: `ieee` keeps their 24 bits, `tf32` rounds them to 11.
+
+    Left alone, torch 2.13 multiplies matrices in IEEE float32 and convolves in TF32. Both switches are those of every
+    torch; `torch.backends.fp32_precision`, which came with 2.9, must not be mixed with them. Holds for the process.
+    """
+    torch.set_float32_matmul_precision("high" if products == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = products == "tf32"
+
+
+def float32_products() -> dict[str, str]:
+    """What the switches say now, for the record of a run: of matrix products and of convolutions."""
+    rounds = torch.backends.cudnn.allow_tf32
+    return {"matmul": torch.get_float32_matmul_precision(), "cudnn": "tf32" if rounds else "ieee"}
+
+
 def _best_device() -> str:
     if torch.cuda.is_available():
         return "cuda"

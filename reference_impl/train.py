@@ -30,7 +30,7 @@ from reference_impl.data import DIGITS, Batch, Windows, make_items, split
 from reference_impl.errors import NonFiniteError, ScaleCollapsedError, TrainingError
 from reference_impl.log import open_log
 from reference_impl.model import GPT
-from reference_impl.precision import Precision, choose_precision
+from reference_impl.precision import Precision, choose_precision, set_float32
 from reference_impl.world import World
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -178,6 +178,7 @@ class Result:
 def train(cfg: Config) -> Result:
     """Run the training that `cfg` describes, on this rank. Raises a TrainingError."""
     take_threads(cfg)
+    set_float32(cfg.float32)
     world = World.from_env()
     precision = choose_precision(
         cfg.device, cfg.precision, allow_fallback=cfg.allow_fallback, local_rank=world.local_rank

@@ -15,7 +15,7 @@ from torch import Tensor
 from reference_impl.config import Config, read_config
 from reference_impl.data import CONTEXT, Windows, make_items
 from reference_impl.model import GPT
-from reference_impl.precision import Precision, choose_precision
+from reference_impl.precision import Precision, choose_precision, set_float32
 from reference_impl.train import compiled, exact_matches, make_optimizer, make_scheduler, take_threads, train_step
 from reference_impl.world import World
 
@@ -77,7 +77,17 @@ def build(precision: str, seed: int, device: str = "cpu") -> Workload:
 
     Raises PrecisionUnavailableError rather than falling back.
     """
-    size = Path(__file__).parent / "configs" / f"bench_{device}.toml"
+    return _sized(f"bench_{device}.toml", precision, seed, device)
+
+
+def build_large(precision: str, seed: int, device: str = "cpu") -> Workload:
+    """The same in the size of `configs/bench_{device}_large.toml`, of whose step matrix products take nearly all."""
+    return _sized(f"bench_{device}_large.toml", precision, seed, device)
+
+
+def _sized(file: str, precision: str, seed: int, device: str) -> Workload:
+    size = Path(__file__).parent / "configs" / file
     cfg = read_config([str(size), f"--precision={precision}", f"--seed={seed}", f"--device={device}"])
     take_threads(cfg)
+    set_float32(cfg.float32)
     return Workload(cfg, choose_precision(device, precision))

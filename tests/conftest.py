@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from itertools import count
 
-import hypothesis
 import pytest
 
 from verifygate.base.failures import VARIABLE
 
-_NUMBERS = count()
+try:
+    import hypothesis
+except ImportError:  # on a bare machine with a GPU, which runs the gpu-marked tests alone
+    pass
+else:
+    hypothesis.settings.register_profile(
+        "any machine", deadline=None
+    )  # an example takes as long as the machine is busy
+    hypothesis.settings.load_profile("any machine")
 
-hypothesis.settings.register_profile("any machine", deadline=None)  # an example takes as long as the machine is busy
-hypothesis.settings.load_profile("any machine")
+_NUMBERS = count()
 
 
 @pytest.fixture(autouse=True)

@@ -188,12 +188,37 @@ def test_an_advisory_block_says_block_and_does_not_fail(clone: Clone) -> None:
     assert (ended.code, ended.outputs["verdict"]) == (0, "BLOCK")
 
 
-def test_code_of_the_project_does_not_run_beside_a_token_for_git(clone: Clone) -> None:
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("http.https://github.com/.extraheader", "AUTHORIZATION: basic abc"),
+        ("http.extraheader", "AUTHORIZATION: basic abc"),
+        ("core.sshCommand", "ssh -i /home/runner/key"),
+        ("remote.upstream.url", "https://x-access-token:abc@github.com/someone/project"),
+        ("url.https://abc@github.com/.insteadOf", "https://github.com/"),
+    ],
+)
+def test_code_of_the_project_does_not_run_beside_a_token_for_git(clone: Clone, key: str, value: str) -> None:
     """The static stage runs nothing of the project, and may; the other stages are refused."""
-    git(clone.folder, "config", "http.https://github.com/.extraheader", "AUTHORIZATION: basic abc")
+    git(clone.folder, "config", key, value)
     ended = clone.act("pull_request", stages="all")
     assert ended.code == 2
     assert "persist-credentials: false" in ended.said
+
+
+def test_a_token_that_the_checkout_keeps_in_a_file_of_its_own_is_seen(clone: Clone, tmp_path: Path) -> None:
+    """actions/checkout 6 writes it beside the runner's temporary files, and includes that file."""
+    kept = tmp_path / "credentials.config"
+    kept.write_text('[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic abc\n', encoding="utf-8")
+    git(clone.folder, "config", f"includeIf.gitdir:{clone.folder}/.git.path", str(kept))
+    ended = clone.act("pull_request", stages="all")
+    assert ended.code == 2
+    assert "persist-credentials: false" in ended.said
+
+
+def test_the_static_stage_may_run_beside_a_token_for_git(clone: Clone) -> None:
+    """It runs nothing of the project."""
+    git(clone.folder, "config", "http.https://github.com/.extraheader", "AUTHORIZATION: basic abc")
     clone.change({"README.md": "# Another title\n"})
     assert clone.act("pull_request").code == 0
 

@@ -82,7 +82,7 @@ def test_a_run_of_what_is_right_is_clean(
     name: str, copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, said = probed(name, copy, monkeypatch, capsys)
-    assert (code, json.loads(said)["findings"]) == (0, [])
+    assert (code, json.loads(said)["findings"]) == (0, []), said
 
 
 @pytest.mark.slow

@@ -174,14 +174,16 @@ def _environment(place: Path, *, with_pytest: bool) -> Path:
 
 
 def test_the_projects_interpreter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody's active environment, else one in the root that has pytest, else the gate's own."""
+    """Somebody's active environment, else one in the root that has torch or pytest, else the gate's own."""
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
     assert discover_interpreter(tmp_path) == Path(sys.executable)
-    _environment(tmp_path / ".venv", with_pytest=False)
+    programs = _environment(tmp_path / ".venv", with_pytest=False)
     assert discover_interpreter(tmp_path) == Path(sys.executable)
     local = _environment(tmp_path / "venv", with_pytest=True)
     assert discover_interpreter(tmp_path) == local
-    active = _environment(tmp_path / "active", with_pytest=True)
+    (programs.parent.parent / "lib/python3.11/site-packages/torch").mkdir()
+    assert discover_interpreter(tmp_path) == programs
+    active = _environment(tmp_path / "active", with_pytest=False)  # doctor says what it lacks
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
     assert discover_interpreter(tmp_path) == active
 

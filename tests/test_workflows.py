@@ -129,7 +129,7 @@ def test_no_checkout_keeps_its_token(workflows: list[Path]) -> None:
         for step in job["steps"]
         if step.get("uses", "").startswith("actions/checkout@")
     ]
-    assert len(checkouts) == 4
+    assert len(checkouts) == 5
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 

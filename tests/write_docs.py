@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -22,6 +23,7 @@ from verifygate.config import settings
 from verifygate.model.schema import SCHEMAS, field_docs, json_schema
 from verifygate.performance.attestation.statement import Statement
 from verifygate.quality.qualification.kit import Kit
+from verifygate.quality.releases import proofs
 from verifygate.report.rule_pages import rule_modules
 from verifygate.requirements import inherit
 from verifygate.requirements.lock import Lock
@@ -86,16 +88,17 @@ def security_page(loaded: LoadedSecurityRule) -> str:
     return f"# {rule.code}: {rule.name}\n\n{_record(rows)}\n\n{loaded.docs.strip()}\n"
 
 
-def rule_page(loaded: LoadedRule) -> str:
-    """One rule: its record as a table, then its documentation."""
+def rule_page(loaded: LoadedRule, ran: Sequence[proofs.Versions]) -> str:
+    """One rule: its record as a table, with the versions with which its proof `ran`, then its documentation."""
     rule = loaded.rule
+    proof = f"`verifygate explain {rule.code} --prove`; ran with {proofs.words(ran) or 'nothing since it changed'}"
     rows = {
         "Name": f"`{rule.name}`",
         "Severity": rule.severity.value,
         "Seen by": ", ".join(rule.witnesses),
         "Fix": rule.fix.value if rule.fix else "none",
         "Since torch": rule.torch or "every version with torch.amp",
-        "Proof": f"`verifygate explain {rule.code} --prove`" if rule.proof else f"none: {rule.no_proof}",
+        "Proof": proof if rule.proof else f"none: {rule.no_proof}",
     }
     return f"# {rule.code}: {rule.name}\n\n{_record(rows)}\n\n{loaded.docs}\n"
 
@@ -107,17 +110,22 @@ def _record(rows: dict[str, str]) -> str:
 def rules_page() -> str:
     """All rules in one table."""
     records = [loaded.rule for loaded in load_rules().values()] + [each.rule for each in security_rules().values()]
+    claims, proved = proofs.claims(), proofs.kept()
+    ran = {code: proofs.words(proofs.proved_with(code, claim, proved)) for code, claim in claims.items()}
     rows = [
-        f"| [{rule.code}]({_source(rule.code)}) | `{rule.name}` | {rule.severity.value} | {rule.summary} |"
+        f"| [{rule.code}]({_source(rule.code)}) | `{rule.name}` | {rule.severity.value} | {rule.summary} "
+        f"| {ran.get(rule.code) or 'no run'} |"
         for rule in records
     ]
     head = [
         "# Rules",
         "",
-        "`verifygate explain CODE` prints the page of a rule; `verifygate rules` prints this list.",
+        "`verifygate explain CODE` prints the page of a rule; `verifygate rules` prints this list. The last column has",
+        "the versions with which `verifygate explain CODE --prove` showed the harm on a CPU (`make release-watch`).",
         "",
     ]
-    return "\n".join([*head, "| Code | Name | Severity | What it is |", "|---|---|---|---|", *rows]) + "\n"
+    head += ["| Code | Name | Severity | What it is | Proof ran with |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *rows]) + "\n"
 
 
 def _source(code: str) -> str:

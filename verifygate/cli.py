@@ -1,6 +1,7 @@
 """The command line: options in, text and an exit code out. Only here do errors become exit codes.
 
 0: PASS, or nothing found. 1: BLOCK, or findings. 2: wrong usage, configuration or input. 3: the gate itself broke.
+130: somebody interrupted it.
 Results go to stdout, everything else to stderr. Heavy modules are imported by the command that needs them.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -19,11 +21,21 @@ from verifygate.base.clean_start import leave_out_checkout
 if TYPE_CHECKING:
     import click
 
-PASSED, BLOCKED, MISUSED, BROKEN = 0, 1, 2, 3
+PASSED, BLOCKED, MISUSED, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:  # also while modules load
+        if arguments is None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would be a traceback out of Python's own end
+        print("verifygate: interrupted; earlier reports are untouched", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(arguments: list[str] | None) -> int:
     argv = sys.argv[1:] if arguments is None else arguments
     if arguments is None:
         leave_out_checkout()
@@ -59,9 +71,6 @@ def _ended(argv: list[str]) -> int:
 
         print(f"verifygate: error: {plain(str(error), LONG)}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        print("verifygate: interrupted; earlier reports are untouched", file=sys.stderr)
-        return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left: say nothing more
         return BROKEN
@@ -77,18 +86,16 @@ def _answered(argv: list[str]) -> int:
 
         if (options := plain_options(argv[1:])) is not None:
             return run_check(options)
-    import signal
-
     signal.signal(signal.SIGTERM, _terminated)
     import click
 
-    from verifygate.commands import cli
+    from verifygate.commands import InterruptedCommandError, cli
 
     try:
         return int(cli.main(args=argv, prog_name="verifygate", standalone_mode=False) or PASSED)
     except click.ClickException as error:
         return _misused(error)
-    except click.Abort:
+    except (click.Abort, InterruptedCommandError):
         raise KeyboardInterrupt from None
 
 

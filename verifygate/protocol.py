@@ -143,6 +143,7 @@ class Violation(StrEnum):
     SKIP_GUARD_BREAKS_SCALER = "AMP214", Traits(across_steps=True)
     CLOSURE_WITH_SCALER = "AMP215"
     STEP_WRONG_OBJECT = "AMP217", Traits(about_other_scaler=True)
+    NO_SYNC_INVERTED = "AMP218"
     CLIP_OVER_EXHAUSTED_ITERATOR = "AMP219"
     UNEQUAL_BRANCHES = "AMP220"
     WINDOW_LEFT_OPEN = "AMP221"

@@ -79,7 +79,7 @@ def _project(start: Path) -> tuple[Path, Sources, RuleSelection]:
     settings = load(config, start)
     check_rules(settings)
     root = config.resolve().parent
-    return root, read_sources(root, settings.sources, settings.project.exclude), settings.selection
+    return root, read_sources(root, settings.sources, settings.exclusion), settings.static.selection
 
 
 class Judge:

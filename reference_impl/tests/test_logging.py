@@ -46,6 +46,7 @@ def test_the_log_begins_with_the_circumstances(small: Small) -> None:
     run = read_log(cfg)[0]["run"]
     assert (run["precision"], run["device"], run["reason"]) == ("bf16", "cpu", "bf16 was asked for")
     assert run["config"]["width"] == cfg.width
+    assert run["float32"] == {"matmul": "highest", "cudnn": "ieee"}
     assert run["torch"] == torch.__version__
 
 

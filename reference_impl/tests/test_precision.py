@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from reference_impl.errors import PrecisionUnavailableError
-from reference_impl.precision import DTYPES, Precision, choose_precision
+from reference_impl.precision import DTYPES, Precision, choose_precision, float32_products, set_float32
 
 
 def pretend(
@@ -112,6 +112,18 @@ def test_the_factories_switch_amp_on_and_off_without_a_warning(name: str) -> Non
     assert scaler.is_enabled() == (name == "fp16")
     assert scaler.get_scale() == (256.0 if name == "fp16" else 1.0)
     assert (a @ a).dtype == torch.float32
+
+
+@pytest.mark.requirement("AMP-07")
+@pytest.mark.parametrize(("asked", "matmul"), [("tf32", "high"), ("ieee", "highest")])
+def test_products_of_float32_are_what_was_asked_for(asked: str, matmul: str) -> None:
+    """Read from the switches, by the interface of each version: a mixture of two would raise here."""
+    try:
+        set_float32(asked)
+        assert float32_products() == {"matmul": matmul, "cudnn": asked}
+        assert torch.backends.cuda.matmul.allow_tf32 == (asked == "tf32")
+    finally:
+        set_float32("ieee")
 
 
 def test_nothing_falls_back_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:

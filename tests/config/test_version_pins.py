@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.config.version_pins import FolderFiles, VersionRange, allowed_versions, versions_allowed_for
+from verifygate.config.tree_versions import versions_of_tree
+from verifygate.config.version_pins import FolderFiles, VersionRange, allowed_versions
 
 POETRY_LOCK = '[[package]]\nname = "torch"\nversion = "{}"\n\n[[package]]\nname = "torchvision"\nversion = "0.16"\n'
 
@@ -121,10 +122,14 @@ def test_the_nearest_project_around_the_files_counts(tmp_path: Path):
         (tmp_path / folder / "requirements.txt").write_text(text, encoding="utf-8")
     (tmp_path / "requirements.txt").write_text("torch==2.6", encoding="utf-8")
 
-    assert versions_allowed_for(("one/src",), tmp_path).get("torch") == "2.1"
-    assert versions_allowed_for(("two/src",), tmp_path).get("torch") == "2.6"
-    assert versions_allowed_for(("one", "two"), tmp_path).get("torch") == "2.6"
-    assert versions_allowed_for((), tmp_path).get("torch") == "2.6"
+    versions = versions_of_tree(("one/src/a.py", "one/b.py", "two/src/a.py", "train.py"), tmp_path)
+    assert [versions.of(path)["torch"] for path in ("one/src/a.py", "two/src/a.py", "train.py")] == [
+        "2.1",
+        "2.6",
+        "2.6",
+    ]
+    assert versions.torch == ("2.1", "2.6")
+    assert set(versions.by_folder) == {"", "one"}, "a folder that says nothing new is not listed"
 
 
 @pytest.mark.parametrize(
@@ -177,4 +182,23 @@ def test_each_package_counts_from_the_nearest_folder_that_names_it(tmp_path: Pat
     (tmp_path / "one" / "requirements.txt").write_text("lightning==2.1\n", encoding="utf-8")
     (tmp_path / "requirements.txt").write_text("lightning==2.4\ntorch==2.6\n", encoding="utf-8")
 
-    assert versions_allowed_for(("one",), tmp_path) == {"lightning": "2.1", "torch": "2.6"}
+    assert versions_of_tree(("one/a.py",), tmp_path).of("one/a.py") == {"lightning": "2.1", "torch": "2.6"}
+
+
+@pytest.mark.parametrize("repository", [True, False])
+def test_what_lies_around_the_root_counts_within_its_repository(tmp_path: Path, repository: bool) -> None:
+    """Who stands in a package is told the same of it as who stands above; nobody reads what lies above a repository."""
+    (tmp_path / "above" / "package" / "deps").mkdir(parents=True)
+    (tmp_path / "requirements.txt").write_text("torch==1.13\n", encoding="utf-8")
+    (tmp_path / "above" / "requirements.txt").write_text("torch==2.6\n", encoding="utf-8")
+    (tmp_path / "above" / "package" / "requirements.txt").write_text("-r ../base.txt\n", encoding="utf-8")
+    (tmp_path / "above" / "base.txt").write_text("lightning==2.1\n", encoding="utf-8")
+    if repository:
+        (tmp_path / "above" / ".git").mkdir()
+
+    root = tmp_path / "above" / "package"
+    paths = ("deps/a.py", "../b.py", str(root / "c.py"))
+    versions = versions_of_tree(paths, root)
+    within = {"lightning": "2.1", "torch": "2.6"} if repository else {}
+    assert versions.of("deps/a.py") == versions.of(str(root / "c.py")) == within
+    assert versions.of("../b.py") == {"torch": "2.6"}

@@ -309,6 +309,41 @@ def test_shards_are_read_where_they_lie(
     assert all(each["gradients"] for each in bad.values())
 
 
+RECEIVED = """
+import torch, torch.distributed as dist
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils._python_dispatch import _disable_current_modes
+dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+net = torch.nn.Linear(8, 8)
+optimizer = torch.optim.AdamW(net.parameters(), 1e-2)
+memory = [torch.full((8,), float("inf"), dtype=torch.bfloat16) for _ in range(4)]
+for step in range(4):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = net(torch.ones(4, 8))
+    dist.broadcast(memory[step], src=1)
+    with _disable_current_modes():
+        memory[step].fill_(1.0)  # what the other rank sent has come
+    loss = (out * (memory[step] / (0.0 if step == 2 else 1.0))).float().square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.slow
+def test_what_another_rank_sends_is_not_looked_at_before_it_has_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A collective returns at once; whatever lay in that memory before was taken for its result."""
+    (tmp_path / "train.py").write_text(RECEIVED, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(("probe", "--numerics", "--format", "json", "--", sys.executable, "train.py")) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert (report["outcome"], report["trace"]["problems"]) == ("unstable", [])
+    bad = report["numerics"]["bad_steps"][0]
+    assert (bad["step"], bad["origin"]["line"], bad["origin"]["limit"]) == (3, 15, "zero-divisor")
+
+
 PER_SAMPLE = """
 import torch
 from torch.func import functional_call, grad, vmap

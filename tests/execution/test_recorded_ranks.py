@@ -53,6 +53,7 @@ def ranks(
     ended: bool = True,
     norms: tuple[float, ...] = (1.0, 1.0),
     tests: tuple[str, ...] = ("", ""),
+    alone: bool | None = None,
 ) -> Trace:
     """The trace of as many ranks as there are lists; each says of its steps whether the scaler took them."""
     trace = Trace()
@@ -64,7 +65,13 @@ def ranks(
         scale = 64.0
         for each in taken:
             scale = scale if each else scale / 2
-            step = {"optimizer": number, "scaler": number, "stepped": each, "found_inf": float(not each)}
+            step = {
+                "optimizer": number,
+                "scaler": number,
+                "stepped": each,
+                "found_inf": float(not each),
+                "alone": alone,
+            }
             rows += [
                 ("clip", {"optimizers": [number], "norm": norms[rank]}),
                 ("scaler.step", step),
@@ -105,6 +112,14 @@ def test_norms_of_shards() -> None:
     assert violations(ranks([True], [True], norms=(1.0, 1.0001))) == []
     assert violations(ranks([True], [True], norms=(1.0, 2.0), flattened=False)) == []
     assert violations(ranks([True], [True], norms=(1.0, float("inf")))) == []
+
+
+def test_gradients_that_ddp_never_averaged() -> None:
+    """No forward of the wrapper before a step; whoever averages by hand clips by the same norm."""
+    apart = {"norms": (1.0, 2.0), "flattened": False}
+    assert violations(ranks([True], [True], **apart, alone=True)) == [Violation.NO_SYNC_INVERTED]
+    assert violations(ranks([True], [True], **apart)) == []
+    assert violations(ranks([True], [True], flattened=False, alone=True)) == []
 
 
 def test_numbers_of_steps_count_where_both_came_to_their_end() -> None:

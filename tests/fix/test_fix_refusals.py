@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from scanning import scan
 
 from verifygate.commands import cli
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.fix import repaired, with_fixes
 from verifygate.fix.draft import Draft
 from verifygate.fix.prove import objections
@@ -224,7 +225,7 @@ _STATE, _FWD = "dtype = torch.get_autocast_gpu_dtype()", "@custom_fwd"
 )
 def test_no_name_is_written_that_a_torch_of_the_project_lacks(torch: str, left: list[str]):
     """What the lowest version that is allowed has is written, and of the rest it is said why not."""
-    repair = repaired(one(NAMES), scan, ["AMP501"], torch=torch)
+    repair = repaired(one(NAMES), scan, ["AMP501"], selection=RuleSelection(torch_version=torch))
 
     assert sorted(finding.snippet for finding, _ in repair.refused) == sorted(left)
     assert all(f"allows torch {torch}" in reason for _, reason in repair.refused)

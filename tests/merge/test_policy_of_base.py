@@ -23,6 +23,7 @@ def train(model, optimizer, scaler, batches):
         scaler.step(optimizer)
         scaler.update()
 """
+SOUND = FAULTY.replace("        torch.nn", "        scaler.unscale_(optimizer)\n        torch.nn")
 CONFIG = '[requirements]\nspec = "spec.yaml"\n[performance.targets]\nspeedup = 1.5\n'
 SPEC = """\
 title: Training
@@ -235,3 +236,39 @@ def test_waivers_that_cover_nothing(
     else:
         (reason,) = (each for each in report(repository)["reasons"] if each["condition"] == said)
         assert "the waiver of ann for it (no runner) ended on 2020-01-01" in reason["text"]
+
+
+def test_what_the_change_tells_git_to_ignore_is_read(repository: Path, capsys: pytest.CaptureFixture[str]):
+    """What a build makes in the job is in no commit: the base's list says whether it is looked at."""
+    (repository / "train.py").write_text(SOUND, encoding="utf-8")
+    (repository / ".gitignore").write_text("reports/\nscratch.py\n", encoding="utf-8")
+    commit(repository)
+    (repository / ".gitignore").write_text("reports/\nscratch.py\nmade.py\n", encoding="utf-8")
+    for name in ("made.py", "scratch.py"):
+        (repository / name).write_text(FAULTY, encoding="utf-8")
+    options = ["run", "--stage", "static"]
+    assert main(options) == 0
+    page = (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
+    assert "2 files left out (1 by `.gitignore:2: scratch.py`, 1 by `.gitignore:3: made.py`)" in page
+    assert "left out      2 files left out" not in (out := capsys.readouterr().out)
+    assert "  left out      2 files (1 by `.gitignore:2: scratch.py`, 1 by `.gitignore:3: made.py`)" in out
+
+    assert main([*options, "--since", "HEAD"]) == 1
+    assert [reason["path"] for reason in report(repository)["reasons"]] == ["made.py"]
+    assert report(repository)["stages"][0]["details"]["left_out"] == [
+        {"rule": ".gitignore:2: scratch.py", "files": 1, "examples": ["scratch.py"]}
+    ]
+    assert main([*options, "--since", "HEAD", "--accept-policy"]) == 0
+
+
+def test_a_file_that_a_change_commits_is_read_whatever_it_tells_git(repository: Path):
+    (repository / "train.py").write_text(SOUND, encoding="utf-8")
+    commit(repository)
+    (repository / "hidden.py").write_text(FAULTY, encoding="utf-8")
+    commit(repository)
+    (repository / ".gitignore").write_text("*\n!.gitignore\n", encoding="utf-8")
+    commit(repository)
+    for base in ("HEAD~2", "HEAD~1", "HEAD"):
+        assert main(["run", "--stage", "static", "--policy-from", base]) == 1, base
+        assert [reason["path"] for reason in report(repository)["reasons"]] == ["hidden.py"]
+    assert main(["run", "--stage", "static"]) == 1

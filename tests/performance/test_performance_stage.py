@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import verifygate
-from verifygate.model import Outcome, PerformanceDetails, StageResult, Status
+from verifygate.model import Outcome, PerformanceDetails, StageResult
 from verifygate.model.base import volatile_pointers
 from verifygate.model.json_document import take
 from verifygate.performance import measuring
@@ -266,18 +266,3 @@ def test_real_torch_on_what_is_here(measure: Measure, tmp_path: Path) -> None:
     assert result.details is not None
     assert ("TF32", "off") in result.details.protocol  # type: ignore[union-attr]
     assert any(m.metric == "speedup" and m.value for m in result.measurements)
-
-
-@pytest.mark.gpu
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason="needs a CUDA device: nvidia-smi is not there")
-def test_a_real_device_measures_speed_and_memory(measure: Measure, tmp_path: Path) -> None:
-    """On CUDA both targets get a value and an interval on the device's own name."""
-    shutil.copy(Path(__file__).parent / "real" / "tiny.py", tmp_path)
-    result = measure("tiny:build", tmp_path, targets={"speedup": 1.01, "memory_reduction": 0.01})
-    by_id = {measurement.metric: measurement for measurement in result.measurements}
-    for metric in ("speedup", "memory-reduction"):
-        assert by_id[metric].value is not None
-        assert by_id[metric].device not in ("cpu", "accelerator")
-        assert by_id[metric].status in (Status.PASS, Status.FAIL, Status.NOT_MEASURED)
-    assert by_id["peak-memory"].value

@@ -396,28 +396,3 @@ def test_a_job_of_the_cluster_measures(project: Path, capsys: pytest.CaptureFixt
     (project / "verifygate.toml").write_text(config.replace("timeout_min", "colour"), encoding="utf-8")
     assert main(["bench", "run"]) == 2
     assert "verifygate.toml:" in capsys.readouterr().err
-
-
-@pytest.mark.gpu
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason="needs a CUDA device: nvidia-smi is not there")
-def test_a_real_device_measures_for_a_process_without_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The record of a CUDA device answers for the same machine with the device hidden."""
-    shutil.copy(Path(__file__).parent / "real" / "tiny.py", tmp_path)
-    config = CONFIG.replace("workloads:plugged", "tiny:build").replace("speedup = 1.01\nmemory_reduction = 0.4\n", "")
-    (tmp_path / "verifygate.toml").write_text(config, encoding="utf-8")
-    (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert main(["bench", "record"]) == 0
-    (path,) = (tmp_path / "reports/records").glob("*.json")
-    name = json.loads(path.read_text(encoding="utf-8"))["predicate"]["comparison"]["arms"][0]["host"]["device_name"]
-    assert name not in ("", "cpu")
-    capsys.readouterr()
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert main(["bench", "verify", str(path)]) == 0
-    assert f"measured on {name}" in capsys.readouterr().out
-    _, checks = gate(tmp_path)
-    assert checks["records"]["status"] == "PASS"
-    assert name in checks["speedup"]["evidence"][0]["summary"]

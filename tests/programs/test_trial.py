@@ -88,7 +88,8 @@ def test_each_program_says_what_a_run_of_it_showed(tmp_path: Path) -> None:
     (tmp_path / "opens.py").write_text("import torch\n\nopen('/no/such/data.bin')\n", encoding="utf-8")
     (tmp_path / "idle.py").write_text("import torch\n", encoding="utf-8")
     commands = ("python train.py", "python train.py --n_heads 2", "python opens.py", "python idle.py")
-    given = [program(each, *(["may download: x.py:1"] if each == "python train.py" else [])) for each in commands]
+    doubts = ("may download: x.py:1", "downloads: x.py:2", "logs to a service, wandb: x.py:3")
+    given = [program(each, *(doubts if each == "python train.py" else ())) for each in commands]
 
     runs, refuses, lacks, idle = tried(given, Settings(root=tmp_path, today=dt.date(2026, 1, 1)))
 

@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 from report_sample import CLIP, HOSTILE, KEYS, RECREATED, clean_report, report, static
 
-from verifygate.model import Changes, Edit, Finding, Report, Severity
+from verifygate.model import Changes, Edit, Finding, PolicyDifference, PolicyOrigin, PolicyState, Report, Severity
 from verifygate.report import comment, summary
 from verifygate.report.comment import marker
 from verifygate.report.formats import render
@@ -74,6 +74,22 @@ def test_a_pass_that_fixed_something_says_so() -> None:
     given = clean_report().model_copy(update={"changes": Changes(against="main", fixed=(CLIP,))})
     assert "- fixed: AMP201 clip-before-unscale" in body(given)
     assert "### verifygate: PASS (demo" in body(given)
+
+
+def test_a_pass_that_alters_the_policy_or_silences_something_says_so() -> None:
+    """The reviewer decides about both, so both are news."""
+    difference = PolicyDifference(key="static.ignore", here='["AMP501"]', there="nothing")
+    origin = PolicyOrigin(
+        commit="1" * 40, asked="--since main", state=PolicyState.BASE, config="", differences=(difference,)
+    )
+    text = body(clean_report().model_copy(update={"policy_origin": origin}))
+    assert "PASS (demo" in text
+    assert "static.ignore" in text
+    assert "in this change, nothing there" in text
+    silenced = Changes(against="main", suppressed=("train.py:8: AMP201: the scale is one",))
+    text = body(clean_report().model_copy(update={"changes": silenced}))
+    assert "Suppressed by this change:\n\n- train.py:8: AMP201: the scale is one" in text
+    assert body(clean_report().model_copy(update={"changes": Changes(against="main", removed=(CLIP,))})) != ""
 
 
 def test_only_a_proven_fix_is_a_suggestion() -> None:

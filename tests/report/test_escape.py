@@ -154,6 +154,8 @@ def test_ordinary_words_stay_readable() -> None:
         ("javascript:alert(1)", 3, "../../javascript%3Aalert%281%29#L3"),
         ("../secret", 3, ""),
         ("/etc/passwd", 3, ""),
+        ("site-packages/torch/cuda/amp/autocast_mode.py", 54, ""),
+        ("<temp>/test_one.py", 3, ""),
         ("", 3, ""),
         ("x" * 5000, 3, ""),
     ],

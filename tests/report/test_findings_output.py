@@ -61,7 +61,16 @@ def test_json_is_the_contract() -> None:
     """The keys that scripts rely on."""
     document = json.loads(render_check(check_report(), "json"))
     assert set(document) == {
-        *("schema_version", "files_checked", "findings", "not_analysed", "not_followed", "contract", "folder"),
+        *(
+            "schema_version",
+            "files_checked",
+            "findings",
+            "not_analysed",
+            "not_followed",
+            "left_out",
+            "contract",
+            "folder",
+        ),
         "fail_on",
         *("stood_before", "in_baseline"),
     }

@@ -54,10 +54,30 @@ def test_a_change_is_counted_and_what_it_mends_is_named(repository: Any, capsys:
     repository(b=SCALER, z=FAULTY.replace(CLIP, f"        scaler.unscale_(optimizer)\n{CLIP}"))
     assert main(["run", "--stage", "static", "--since", "main"]) == 0
     told = capsys.readouterr().out
-    assert "  change        1 new, 1 so before it, 1 fixed\n    fixed: z.py: AMP201 clip-before-unscale\n" in told
+    assert "  change        1 new, 1 there before, 1 fixed\n    fixed: z.py: AMP201 clip-before-unscale\n" in told
     page = Path("reports/latest/gate.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| AMP50")]
     assert [("b.py" in row, "so before this change: " in row) for row in rows] == [(True, False), (False, True)]
+
+
+def test_what_goes_with_its_file_or_is_silenced_is_not_fixed(repository: Any, capsys: pytest.CaptureFixture[str]):
+    silenced = DEPRECATED.replace("autocast():", "autocast():  # verifygate: ignore[AMP501] later")
+    Path("z.py").unlink()
+    repository(a=silenced)
+    assert main(["run", "--stage", "static", "--since", "main"]) == 0
+    told = capsys.readouterr().out
+    assert "  change        1 removed with the file\n" in told
+    assert "  suppressed    by this change: a.py:5: AMP501: later" in told
+    assert "fixed" not in told
+
+
+def test_a_job_shows_at_the_lines_what_the_change_brings(repository: Any, capsys: pytest.CaptureFixture[str]):
+    """What was there before and does not block is counted: no reviewer asked for it."""
+    repository(b=SCALER)
+    assert main(["run", "--stage", "static", "--since", "main", "--format", "github"]) == 0
+    rows = Path("reports/latest/annotations.txt").read_text(encoding="utf-8").splitlines()
+    assert [row.partition(",")[0] for row in rows[:-2]] == ["::notice file=b.py"]
+    assert rows[-2:] == ["verifygate: there before, and in the report: 2 findings", "verifygate: PASS"]
 
 
 def test_before_a_commit_nothing_is_told_of_the_whole(repository: Any, capsys: pytest.CaptureFixture[str]):

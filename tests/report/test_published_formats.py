@@ -1,7 +1,10 @@
-"""SARIF and GitLab's code quality format as their readers document them, in our own words.
+"""SARIF, GitLab's code quality format and JUnit XML as their readers document them, in our own words.
 
 What the schema of SARIF 2.1.0 asks of the objects that are written here: required properties, none besides the known
 ones, types and smallest numbers. The schema itself is not shipped; both agree on every report of these tests.
+
+JUnit has no standard. Its schema here has the elements and attributes that junit-10.xsd of Jenkins' xUnit plugin knows,
+by which pytest tests its own files, with `error` as both write it.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from lxml import etree
 from report_sample import CLIP, HOSTILE, RECREATED, check_report, clean_report, report, static
 
 from verifygate.model import Applicability, Report
@@ -144,6 +148,53 @@ GITLAB = some(
     )
 )
 
+JUNIT = """\
+<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
+  <xs:element name="testsuites"><xs:complexType>
+    <xs:sequence><xs:element ref="testsuite" minOccurs="0" maxOccurs="unbounded"/></xs:sequence>
+    <xs:attribute name="name" type="xs:string"/>
+    <xs:attribute name="time" type="xs:decimal"/>
+    <xs:attribute name="tests" type="xs:nonNegativeInteger"/>
+    <xs:attribute name="failures" type="xs:nonNegativeInteger"/>
+    <xs:attribute name="errors" type="xs:nonNegativeInteger"/>
+  </xs:complexType></xs:element>
+  <xs:element name="testsuite"><xs:complexType>
+    <xs:sequence>
+      <xs:element name="properties" minOccurs="0"/>
+      <xs:element ref="testcase" minOccurs="0" maxOccurs="unbounded"/>
+      <xs:element name="system-out" type="xs:string" minOccurs="0"/>
+      <xs:element name="system-err" type="xs:string" minOccurs="0"/>
+    </xs:sequence>
+    <xs:attribute name="name" type="xs:string" use="required"/>
+    <xs:attribute name="tests" type="xs:nonNegativeInteger" use="required"/>
+    <xs:attribute name="failures" type="xs:nonNegativeInteger" use="required"/>
+    <xs:attribute name="errors" type="xs:nonNegativeInteger" use="required"/>
+    <xs:attribute name="skipped" type="xs:nonNegativeInteger"/>
+    <xs:attribute name="time" type="xs:decimal"/>
+    <xs:attribute name="timestamp" type="xs:string"/>
+    <xs:attribute name="hostname" type="xs:string"/>
+  </xs:complexType></xs:element>
+  <xs:element name="testcase"><xs:complexType>
+    <xs:sequence>
+      <xs:choice minOccurs="0" maxOccurs="unbounded">
+        <xs:element name="skipped" type="mark"/>
+        <xs:element name="error" type="mark"/>
+        <xs:element name="failure" type="mark"/>
+        <xs:element name="system-out" type="xs:string"/>
+        <xs:element name="system-err" type="xs:string"/>
+      </xs:choice>
+    </xs:sequence>
+    <xs:attribute name="name" type="xs:string" use="required"/>
+    <xs:attribute name="classname" type="xs:string"/>
+    <xs:attribute name="time" type="xs:decimal"/>
+  </xs:complexType></xs:element>
+  <xs:complexType name="mark"><xs:simpleContent><xs:extension base="xs:string">
+    <xs:attribute name="message" type="xs:string"/>
+    <xs:attribute name="type" type="xs:string"/>
+  </xs:extension></xs:simpleContent></xs:complexType>
+</xs:schema>
+"""
+
 FIXABLE = replace(CLIP, fix=Applicability.SAFE)
 AT_THE_TOP = replace(RECREATED, line=0, column=0, end_line=0, message=HOSTILE)
 REPORTS = {
@@ -185,6 +236,32 @@ def test_reports_are_code_quality(given: Report) -> None:
     jsonschema.Draft202012Validator(GITLAB).validate(issues)
     prints = [issue["fingerprint"] for issue in issues]
     assert len(prints) == len(set(prints))
+
+
+def check_junit(text: str) -> None:
+    etree.XMLSchema(etree.fromstring(JUNIT)).assertValid(etree.fromstring(text.encode()))
+
+
+@pytest.mark.parametrize("given", REPORTS.values(), ids=REPORTS)
+def test_reports_are_junit(given: Report) -> None:
+    """Every element and attribute is one that readers of JUnit XML know, where they expect it."""
+    (text,) = render(given, "junit").values()
+    check_junit(text)
+
+
+@pytest.mark.parametrize("given", CHECKS.values(), ids=CHECKS)
+def test_checks_are_junit(given: CheckReport) -> None:
+    check_junit(render_check(given, "junit"))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [(' errors="', ' error="'), ("<testcase", "<test"), ('tests="', 'tests="-')]
+)
+def test_the_schema_of_junit_refuses(right: str, wrong: str) -> None:
+    """The check above can fail."""
+    (text,) = render(report(), "junit").values()
+    with pytest.raises((etree.DocumentInvalid, etree.XMLSyntaxError)):
+        check_junit(text.replace(right, wrong))
 
 
 def test_a_fix_is_told_in_sarif() -> None:

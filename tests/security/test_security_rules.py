@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.config.settings import SecuritySettings
 from verifygate.model import Finding
 from verifygate.security.examine import examine
@@ -23,7 +24,7 @@ def found(folder: Path, torch_version: str = "", **files: str) -> list[Finding]:
         path = folder / name.replace("__", ".")
         path.write_text(text, encoding="utf-8")
     sources = read_sources(folder, ["."])
-    return list(examine(AuditedTree(folder, sources, torch_version), OWN_ONLY).findings)
+    return list(examine(AuditedTree(folder, sources, RuleSelection(torch_version=torch_version)), OWN_ONLY).findings)
 
 
 def told(findings: list[Finding]) -> list[tuple[str, int, str, str]]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from verifygate.base.records import record
 from verifygate.change.moved_code import stood_elsewhere
+from verifygate.config.tree_versions import versions_of_tree
 from verifygate.model import Finding
 from verifygate.sources import git
+from verifygate.sources.commit_tree import CommitTree
 from verifygate.sources.discovery import AUDITED
 from verifygate.sources.tree import Sources
 
@@ -28,6 +30,7 @@ class BaseFindings:
     renamed: Mapping[str, str]
     """Old path -> new path."""
     analysed: AnalysisResult
+    selection: RuleSelection
 
     @classmethod
     def at(
@@ -38,7 +41,9 @@ class BaseFindings:
         selection: RuleSelection,
         kept: Kept | None = None,
     ) -> BaseFindings:
-        """Read and analyse those files of a commit. Raises UsageError as the analysis of today's files does.
+        """Read and analyse those files of a commit, by what that commit allows of torch and of frameworks.
+
+        Raises UsageError as the analysis of today's files does.
 
         `kept` are results of parts that are known, of today's files or of earlier ones.
         """
@@ -47,8 +52,10 @@ class BaseFindings:
         files = [each for each in git.files_at(root, commit, AUDITED) if is_audited(each.path)]
         beside = [each for each in git.configuration_at(root, commit) if is_audited(each.path)]
         sources, renamed = Sources(files, configuration=beside), git.renames(root, commit)
+        allowed = versions_of_tree(sources.paths, root, lambda folder: CommitTree(folder, commit))
+        selection = selection.allowing(allowed)
         found = analyse(sources, selection, with_constructs=False, known_as=renamed, means=Means(0, kept))
-        return cls(commit, sources, renamed, found)
+        return cls(commit, sources, renamed, found, selection)
 
     @property
     def fingerprints(self) -> frozenset[str]:

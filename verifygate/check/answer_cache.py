@@ -54,6 +54,8 @@ def key_of(question: Iterable[str], sources: Sources, program: str = "") -> str:
         *files,
         "unreadable",
         *unreadable,
+        "left out",
+        repr(sources.left_out),
         "configuration",
         *beside,
     ):

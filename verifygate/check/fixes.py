@@ -29,11 +29,11 @@ def fixes_for(
 
     A proof scans with all rules of the project: a fix must not trade one finding for another.
     """
-    found = with_fixes(findings, sources, choice.torch_version)
+    found = with_fixes(findings, sources, choice)
     if not proven:
         return found
 
     def scan(files: Sources) -> CheckReport:
         return told(analyse(files, choice, with_constructs=False, merged=False, means=means))
 
-    return with_edits(found, sources, scan, choice.torch_version)
+    return with_edits(found, sources, scan, choice)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.file import SourceFile
+from verifygate.sources.left_out import Exclusion
 from verifygate.sources.tree import Sources
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
     """Files and folders, relative to the root, to report on; None for all that was read."""
     audited: frozenset[str] = frozenset(HERE)
     """Files and folders, relative to the root, that were read."""
-    exclude: tuple[str, ...] = ()
+    exclude: Exclusion = Exclusion()
     as_typed: Callable[[str], str] | None = None
     """From a path of the sources to what a person would type; None where these are the same."""
     left_out: int = 0
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
 
     def is_audited(self, path: str) -> bool:
         """Whether a file of an earlier revision would have been read."""
-        return _is_below(path, self.audited) and not _is_excluded(path, self.exclude)
+        return _is_below(path, self.audited) and not self.exclude.leaves_out(path)
 
 
 def read_asked(
@@ -75,12 +75,12 @@ def read_asked(
     """
     named = (text[0],) if text is not None else paths or HERE
     if text is None and not rooted and not any((start / each).is_file() for each in named):
-        return Asked(named_sources(paths, exclude), start, exclude=exclude)
+        return Asked(named_sources(paths, exclude), start, exclude=Exclusion(exclude))
     places = [_placed(start, each) for each in named]
     root = _project_of(places, configured)
     if root is None:
         if text is None:
-            return Asked(named_sources(paths, exclude), start, exclude=exclude)
+            return Asked(named_sources(paths, exclude), start, exclude=Exclusion(exclude))
         root = places[0].parent
         sources = ()
     for each, place in zip(named, places, strict=True):
@@ -89,7 +89,8 @@ def read_asked(
     inside = tuple(place.relative_to(root).as_posix() for place in places)
     around = (sources or HERE) if text is not None or any(place.is_file() for place in places) else ()
     wanted = (*around, *inside) if text is None else around
-    read = read_sources(root, wanted, exclude, confined=False)
+    exclusion = Exclusion(exclude)
+    read = read_sources(root, wanted, exclusion, confined=False)
     if text is not None:
         read = _with_text(read, SourceFile(inside[0], text[1]))
     asked = Asked(
@@ -97,13 +98,13 @@ def read_asked(
         root,
         frozenset(inside),
         frozenset(wanted or inside),
-        exclude,
+        exclusion,
         None if root == start and not any(Path(each).is_absolute() for each in named) else _typist(root, start, named),
-        sum(_is_excluded(each, exclude) for each in inside),
+        sum(exclusion.leaves_out(each) for each in inside),
         frozenset(file.twin for file in read if file.twin and _is_below(file.path, frozenset(inside))),
     )
     if not asked.left_out and not any(asked.is_named(path) for path in _paths(read)):
-        raise nothing_found(named, exclude)
+        raise nothing_found(named, read)
     return asked
 
 
@@ -112,13 +113,14 @@ def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
     named = paths or HERE
     sources = read_sources(Path.cwd(), named, exclude, confined=False)
     if not sources.files and not sources.unreadable:
-        raise nothing_found(named, exclude)
+        raise nothing_found(named, sources)
     return sources
 
 
-def nothing_found(named: Iterable[str], exclude: tuple[str, ...]) -> UsageError:
+def nothing_found(named: Iterable[str], sources: Sources) -> UsageError:
     """The error of a check that has nothing to look at."""
-    besides = f", or one that `[project] exclude` ({', '.join(exclude)}) does not match" if exclude else ""
+    left = ", ".join(f"{each.files} by `{each.rule}`" for each in sources.left_out)
+    besides = f"; left out: {left}" if left else ""
     return UsageError("no Python file found", where=", ".join(named), remedy=f"name a file or a folder{besides}")
 
 
@@ -130,7 +132,7 @@ def _paths(sources: Sources) -> Iterable[str]:
 def _with_text(sources: Sources, edited: SourceFile) -> Sources:
     """The sources with another text of one file, or with that file in addition."""
     others = [file for file in sources if file.path != edited.path]
-    return Sources([*others, edited], sources.unreadable, sources.configuration)
+    return Sources([*others, edited], sources.unreadable, sources.configuration, left_out=sources.left_out)
 
 
 def _placed(start: Path, path: str) -> Path:
@@ -168,7 +170,3 @@ def _is_below(path: str, folders: frozenset[str]) -> bool:
             return True
         end = path.rfind("/", 0, end)
     return False
-
-
-def _is_excluded(path: str, exclude: Iterable[str]) -> bool:
-    return any(fnmatch(path, pattern) for pattern in exclude)

@@ -37,6 +37,7 @@ def within(report: CheckReport, asked: Asked) -> CheckReport:
         findings=tuple(each for each in report.findings if concerns(each, asked)),
         not_analysed=lost,
         not_followed=tuple(each for each in report.not_followed if asked.is_asked(each.path)),
+        left_out=() if all((asked.root / each).is_file() for each in asked.scope) else report.left_out,
         contract=report.contract if told_here else PrecisionContract(),
     )
 
@@ -50,6 +51,7 @@ def as_typed(report: CheckReport, shown: Callable[[str], str] | None) -> CheckRe
         findings=tuple(_finding(each, shown) for each in report.findings),
         not_analysed=tuple(replace(each, path=shown(each.path)) for each in report.not_analysed),
         not_followed=_gaps(report.not_followed, shown),
+        left_out=tuple(replace(each, examples=tuple(map(shown, each.examples))) for each in report.left_out),
         contract=PrecisionContract(rows=tuple(_row(row, shown) for row in report.contract.rows)),
     )
 

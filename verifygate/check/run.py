@@ -17,8 +17,9 @@ from verifygate.check.answer_cache import CheckOutput
 from verifygate.check.options import STDIN, CheckOptions
 from verifygate.check.project import Asked, read_asked
 from verifygate.check.set_aside import Old, known_old
-from verifygate.check.settings import Judged, Project, contents_of, judged
+from verifygate.check.settings import Judged, contents_of, judged
 from verifygate.config.locate import find
+from verifygate.config.tree_versions import versions_of_tree
 from verifygate.report.escape import LONG, plain
 from verifygate.report.formats import FORMATS, render_check
 from verifygate.report.threshold import AS_IN_RUN, Threshold, threshold
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
     from verifygate.model import NotAnalysed
     from verifygate.model.check_report import CheckReport
+    from verifygate.sources.tree import Sources
     from verifygate.static.analysis_result import AnalysisResult
 
 
@@ -84,15 +86,14 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
     file = options.config if options.config is not None else find(start)
     root = file.resolve().parent if file is not None else start
     contents = contents_of(file)
-    project = Project(root if file is not None else None, start, _named(options))
     with timings.part("read the configuration"):
         found = judged(file, start, cached=options.cached) if file is not None else Judged()
-        versions = project.versions()
     with timings.part("read the files"):
         configured = root if file is not None else None
         below = configured is not None and start != root and start.is_relative_to(root)
         rooted = bool(below or options.since or found.baseline)
         asked = read_asked(options.paths, start, found.exclude, configured, found.sources, rooted=rooted, text=text)
+        versions = versions_of_tree(asked.sources.paths, asked.root)
         old = known_old(options.since, found.baseline, root if found.baseline else asked.root)
     key = ""
     if options.cached:
@@ -105,7 +106,7 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
                 *options.ignore,
                 *contents,
                 found.text,
-                repr(sorted(versions.items())),
+                repr(versions),
                 folder_in_repository(start),
                 "scope",
                 *((str(start), *sorted(asked.scope), *options.paths) if asked.scope is not None else ()),
@@ -119,18 +120,12 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
     written = found.written._replace(
         select=options.select or found.written.select, ignore=(*found.written.ignore, *options.ignore)
     )
-    before = written.allowing(project.versions_at(old.commit)) if old.commit else written
-    output = _computed(options, (written.allowing(versions), before), asked, old, least, timings)
+    output = _computed(options, written.allowing(versions), asked, old, least, timings)
     # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
     if options.cached and output.keeps and not asked.sources.unreadable and contents == contents_of(file):
         with timings.part("keep the answer"):
             answer_cache.keep(key, output)
     return output
-
-
-def _named(options: CheckOptions) -> tuple[str, ...]:
-    """The files and folders that the user named."""
-    return (options.stdin_filename,) if options.stdin_filename else options.paths
 
 
 def _standard_input(options: CheckOptions) -> tuple[str, bytes] | None:
@@ -150,14 +145,12 @@ def _standard_input(options: CheckOptions) -> tuple[str, bytes] | None:
 
 def _computed(
     options: CheckOptions,
-    choices: tuple[RuleSelection, RuleSelection],
+    choice: RuleSelection,
     asked: Asked,
     old: Old,
     least: Threshold,
     timings: Timings,
 ) -> CheckOutput:
-    """The output; `choices` are the rules for the tree as it is, and for the one that `old` is about."""
-    choice, choice_before = choices
     with timings.part("load the rules"):
         from verifygate.base.records import replace
         from verifygate.check.kept_parts import KeptParts
@@ -171,13 +164,13 @@ def _computed(
         kept = KeptParts() if options.cached else None
         means = Means(options.jobs, kept, timings)
         outcome = analyse(asked.sources, choice, with_constructs=False, lets_go=True, about=about, means=means)
-        whole = report_of(outcome, folder_in_repository(Path.cwd()))
+        whole = report_of(outcome, folder_in_repository(Path.cwd()), asked.sources)
         report = within(whole, asked)
     if old.commit or old.baseline is not None:
         from verifygate.check.set_aside import apart
 
         with timings.part("set aside what is old"):
-            new, before, baselined = apart(report.findings, asked, old, choice_before, kept)
+            new, before, baselined = apart(report.findings, asked, old, choice, kept)
             report = replace(report, findings=tuple(new), stood_before=before, in_baseline=baselined)
     if any(FORMATS[each.format].shows_fixes for each in options.outputs):
         with timings.part("see what can be fixed"):  # building fixes costs more than finding faults
@@ -203,15 +196,17 @@ def _computed(
     )
 
 
-def report_of(outcome: AnalysisResult, folder: str = "") -> CheckReport:
+def report_of(outcome: AnalysisResult, folder: str = "", sources: Sources | None = None) -> CheckReport:
     """What an analysis found, as the formats show it; `folder` is the one that paths are relative to."""
     from verifygate.model.check_report import CheckReport
+    from verifygate.model.source_facts import LeftOut
 
     return CheckReport(
         files_checked=outcome.files_checked,
         findings=outcome.findings,
         not_analysed=outcome.not_analysed,
         not_followed=outcome.not_followed,
+        left_out=tuple(LeftOut(**each._asdict()) for each in sources.left_out) if sources is not None else (),
         contract=outcome.contract,
         folder=folder,
     )
@@ -254,7 +249,8 @@ def _asides(
     if suppressed := sum(asked.is_asked(each.path) for each in outcome.suppressions):
         told.append(f"{suppressed} suppressed")
     if outcome.too_new:
-        told.append(f"{', '.join(outcome.too_new)} not applied: the project supports torch {choice.torch_version}")
+        versions = " and ".join(choice.torch_versions)
+        told.append(f"{', '.join(outcome.too_new)} not applied: the project supports torch {versions}")
     if asked.left_out:
         told.append(f"{counted(asked.left_out, 'named path')} left out by `[project] exclude`")
     if around:

@@ -56,10 +56,7 @@ def known_old(since: str, baseline: str, root: Path) -> Old:
 def apart(
     findings: Iterable[Finding], asked: Asked, old: Old, choice: RuleSelection, kept: Kept | None = None
 ) -> tuple[list[Finding], int, int]:
-    """The findings that are new, the number of those that stood before, and of those in the baseline.
-
-    `choice` are the rules for the tree of the earlier revision.
-    """
+    """The findings that are new, the number of those that stood before, and of those in the baseline."""
     found = list(findings)
     before = baselined = 0
     if old.commit:

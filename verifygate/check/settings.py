@@ -6,7 +6,6 @@ comes of it is kept like an answer, under a key that the configuration, the prog
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +13,6 @@ from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.check import answer_cache
 from verifygate.config.locate import lies_in
 from verifygate.config.rule_selection import RuleSelection
-from verifygate.config.version_pins import FolderFiles, ProjectFiles, allowed_versions, versions_allowed_for
 from verifygate.sources.tree import Sources
 
 
@@ -31,26 +29,6 @@ class Judged(NamedTuple):
     """The baseline file."""
     text: str = ""
     """All that the configuration came to; empty where there is none."""
-
-
-class Project(NamedTuple):
-    """Where the versions that a tree allows are said: in the configuration's folder, or else around the named files."""
-
-    configured: Path | None
-    start: Path
-    paths: tuple[str, ...] = ()
-
-    def versions(self, files_in: Callable[[Path], ProjectFiles] = FolderFiles) -> dict[str, str]:
-        """Package -> the versions of it that a tree allows; `files_in` gives the files of one of its folders."""
-        if self.configured is not None:
-            return allowed_versions(files_in(self.configured))
-        return versions_allowed_for(self.paths, self.start, files_in)
-
-    def versions_at(self, commit: str) -> dict[str, str]:
-        """The same of the tree of a commit."""
-        from verifygate.sources.commit_tree import CommitTree
-
-        return self.versions(lambda folder: CommitTree(folder, commit))
 
 
 def judged(config: Path, start: Path, *, cached: bool) -> Judged:
@@ -92,7 +70,7 @@ def _judge(config: Path, start: Path) -> str:
 
     return json.dumps(
         [
-            settings.static.selection._asdict(),
+            {name: value for name, value in settings.static.selection._asdict().items() if name != "allowed"},
             settings.project.exclude,
             settings.project.sources,
             settings.verdict.baseline,

@@ -40,8 +40,18 @@ def load(name: str, module: str) -> click.Command:
     return command
 
 
+class InterruptedCommandError(BaseException):
+    """Somebody ended a command; the cause says how. Of a KeyboardInterrupt click would print an empty line first."""
+
+
 class Commands(click.Group):
     """The group of all commands; naming one imports its module, and no other."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise InterruptedCommandError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return [name for group in GROUPS.values() for name in group]

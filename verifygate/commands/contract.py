@@ -20,8 +20,9 @@ def contract(paths: tuple[str, ...], config: Path | None) -> int:
     from verifygate.check.project import read_asked
     from verifygate.check.report_scope import as_typed, within
     from verifygate.check.run import not_analysed_lines, report_of
-    from verifygate.check.settings import Judged, Project, judged
+    from verifygate.check.settings import Judged, judged
     from verifygate.config.locate import find
+    from verifygate.config.tree_versions import versions_of_tree
     from verifygate.report.text import contract_lines
     from verifygate.sources.repository import folder_in_repository
     from verifygate.static.engine import analyse
@@ -31,7 +32,7 @@ def contract(paths: tuple[str, ...], config: Path | None) -> int:
     root = file.resolve().parent if file is not None else None
     found = judged(file, start, cached=True) if file is not None else Judged()
     asked = read_asked(paths, start, found.exclude, root, found.sources, rooted=bool(root and start != root))
-    rules = found.written.allowing(Project(root, start, paths).versions())
+    rules = found.written.allowing(versions_of_tree(asked.sources.paths, asked.root))
     about = asked.is_asked if asked.scope is not None else None
     outcome = analyse(asked.sources, rules, with_constructs=False, lets_go=True, about=about)
     shown = as_typed(within(report_of(outcome, folder_in_repository(start)), asked), asked.as_typed)

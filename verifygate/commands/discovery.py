@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
-from verifygate.config.version_pins import TORCH, FolderFiles, allowed_versions
+from verifygate.config.tree_versions import versions_of_tree
 from verifygate.execution.collected_tests import find_tests, read_config
 from verifygate.model.program import Program
 from verifygate.programs import found_functions, found_programs
@@ -50,7 +50,7 @@ def discovered(root: Path) -> Found:
         tests=tests,
         programs=programs,
         functions=() if programs else found_functions(sources),
-        torch=allowed_versions(FolderFiles(root)).get(TORCH, ""),
+        torch=" and ".join(filter(None, versions_of_tree(sources.paths, root).torch)),
         catalogue=("amp-delegated" if delegated else "amp-core") if amp else "",
     )
 

@@ -26,18 +26,19 @@ if TYPE_CHECKING:
 def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, ...], config: Path | None) -> int:
     """Fix what can be fixed, and prove each fix by a new scan. Exit code 1 if findings, or a diff, are left."""
     from verifygate.config.settings import load
+    from verifygate.config.tree_versions import versions_of_tree
     from verifygate.fix import repaired
     from verifygate.fix.write import unified_diff, write_fixed
     from verifygate.static.registry import check_rules, chosen
 
-    settings = load(config, Path.cwd(), paths)
+    settings = load(config, Path.cwd())
     check_rules(settings)
     sources = named_sources(paths, settings.project.exclude)
     wanted = chosen(select or settings.static.select, settings.static.ignore)
     # The scan that proves a fix looks with every rule of the project, not only with those to fix.
-    every = settings.selection
+    every = settings.static.selection.allowing(versions_of_tree(sources.paths, Path.cwd()))
     every = every._replace(select=(*every.select, *select) if every.select else ())
-    repair = repaired(sources, lambda files: _checked(files, every), wanted, unsafe=unsafe, torch=every.torch_version)
+    repair = repaired(sources, lambda files: _checked(files, every), wanted, unsafe=unsafe, selection=every)
     left = [finding for finding in repair.report.findings if finding.rule in wanted]
     for finding, reason in sorted(repair.refused, key=lambda each: (each[0].path, each[0].line, each[0].rule)):
         line = repair.lines.get(finding.fingerprint, finding.line) if as_diff else finding.line

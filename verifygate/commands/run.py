@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from verifygate.gate.run import RunOptions
     from verifygate.model import Report
 
+MOST_SHOWN = 30
+"""Runs of the history in a report."""
+
 
 @click.command()
 @click.option(
@@ -61,6 +64,11 @@ if TYPE_CHECKING:
     help="Keep the project's processes from the machine (default: as configured; else auto, off with a GPU).",
 )
 @click.option(
+    "--history",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file that keeps the verdict, score and counts of the last runs; the report shows the trend.",
+)
+@click.option(
     "--github-job",
     is_flag=False,
     flag_value="annotated",
@@ -81,6 +89,7 @@ def run(
     entries: str | None,
     emulate_cuda: bool | None,
     isolation: str | None,
+    history: Path | None,
     github_job: str | None,
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
@@ -107,6 +116,8 @@ def run(
         before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
         folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
         refuse_unusable(folder)
+        if history is not None:
+            _refuse_lost(history, folder)
         options = RunOptions(
             stages=() if "all" in stages else stages,
             command=_command_line(),
@@ -120,6 +131,8 @@ def run(
         report = _ended(settings, options)
     if before is not None:
         report = earlier.compared(report, before)
+    if history is not None:
+        report = _with_history(report, history)
     report = _written(report, settings.root, folder, wanted, ignored=report_dir is None)
     if job is not None:
         job.take(report, folder.resolve() / "report.json", "".join(render(report, "summary").values()))
@@ -152,6 +165,20 @@ def _ended(settings: Settings, options: RunOptions) -> Report:
     except InterruptedRunError as ended:
         click.echo(summary(ended.report, ""))
         raise
+
+
+def _with_history(report: Report, file: Path) -> Report:
+    """Add the run to the history, and the last runs of that to the report."""
+    from verifygate import run_history
+    from verifygate.base.errors import UsageError
+    from verifygate.report.terminal import summary
+
+    try:
+        past = run_history.add(file, run_history.entry_of(report))[-MOST_SHOWN:]
+    except UsageError:
+        click.echo(summary(report, ""), err=True)
+        raise
+    return report.model_copy(update={"run": report.run.model_copy(update={"history": past})})
 
 
 def _written(report: Report, root: Path, folder: Path, wanted: Sequence[str], *, ignored: bool) -> Report:
@@ -198,6 +225,18 @@ def compare(old: Path, new: Path) -> int:
     changes = baseline.changes(handed_in(new), handed_in(old))
     click.echo(baseline.told(changes), nl=False)
     return 1 if changes.new or changes.newly_reached else 0
+
+
+def _refuse_lost(history: Path, folder: Path) -> None:
+    """Raises UsageError, before an hour of work, where a history cannot be read, or would go with the reports."""
+    from verifygate.base.errors import UsageError
+    from verifygate.run_history import read
+
+    if history.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(
+            "each run replaces the folder of its reports", where=str(history), remedy="name a file beside it"
+        )
+    read(history)
 
 
 def _one_of(word: str, allowed: tuple[str, ...], option: str) -> None:

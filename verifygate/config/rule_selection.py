@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 from types import MappingProxyType
 from typing import NamedTuple
 
+from verifygate.config.tree_versions import TreeVersions
 from verifygate.config.version_pins import TORCH, of_frameworks
 
 
@@ -21,16 +22,32 @@ class RuleSelection(NamedTuple):
     ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     torch_version: str = ""
-    """The versions that the project allows: one, or a range as `verifygate.config.version_pins` writes it."""
+    """The version of torch that is set for all files; empty where their own are to count."""
     framework_versions: Mapping[str, str] = MappingProxyType({})
-    """Package of a training framework -> the same of it; only of those of which the project says something."""
+    """Package of a training framework -> the version of it that is set for all files."""
+    allowed: TreeVersions = TreeVersions()
+    """What the files of the tree allow, where no version is set."""
 
-    def allowing(self, versions: Mapping[str, str]) -> RuleSelection:
-        """The selection for a tree that allows these versions of packages; a version that is set here stays."""
-        return self._replace(
-            torch_version=self.torch_version or versions.get(TORCH, ""),
-            framework_versions={**of_frameworks(versions), **self.framework_versions},
-        )
+    def allowing(self, versions: TreeVersions) -> RuleSelection:
+        """The selection for a tree that allows these versions of packages."""
+        return self._replace(allowed=versions)
+
+    def torch_for(self, path: str) -> str:
+        """The versions of torch that a file may run on, as `verifygate.config.version_pins` writes them."""
+        return self.torch_version or self.allowed.of(path).get(TORCH, "")
+
+    def frameworks_for(self, path: str) -> dict[str, str]:
+        """Package of a training framework -> the versions of it that a file may run with, where any are named."""
+        return {**of_frameworks(self.allowed.of(path)), **self.framework_versions}
+
+    @property
+    def torch_versions(self) -> tuple[str, ...]:
+        """The versions of torch of all files, each once; one is empty where nothing is said of some file's."""
+        return (self.torch_version,) if self.torch_version else self.allowed.torch or ("",)
+
+
+ALL_RULES = RuleSelection()
+"""Every rule, for any version."""
 
 
 def names_rule(word: str, code: str, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -15,35 +15,20 @@ from verifygate.base.errors import UsageError
 from verifygate.config.documents import Document, read_toml
 from verifygate.config.locate import find, lies_in
 from verifygate.config.performance import PerformanceSettings, Positive
+from verifygate.config.project import LABELS, ProjectSettings
 from verifygate.config.rule_selection import RuleSelection
-from verifygate.config.version_pins import FRAMEWORKS, FolderFiles, allowed_versions, versions_allowed_for
+from verifygate.config.tree_versions import versions_of_tree
+from verifygate.config.version_pins import FRAMEWORKS
 from verifygate.model.base import Model
 from verifygate.model.finding import BLOCKING, Severity
 from verifygate.model.policy import PolicySetting, Waiver
 from verifygate.model.program import Program
 from verifygate.rule_codes import SecurityRisk
+from verifygate.sources.left_out import Exclusion
 from verifygate.stage_registry import STAGES, default_weights
 
 BENDING = ("PYTHON", "PYTEST", "COVERAGE", "COV_CORE", "LD_PRELOAD", "DYLD_", "VERIFYGATE")
 """Beginnings of environment variables that change how Python, pytest or the gate's witnesses work."""
-
-
-LABELS = ("name", "task", "version")
-"""What `[project]` says of the code, and not of how it is judged."""
-
-
-class ProjectSettings(Model):
-    """`[project]`: what is audited."""
-
-    name: str = ""
-    """Shown in the reports; by default the name of the root folder."""
-    task: str = ""
-    """Task or ticket id, for example `T035`."""
-    version: str = ""
-    sources: tuple[str, ...] = ()
-    """Files and folders to audit, relative to the configuration; by default the whole root."""
-    exclude: tuple[str, ...] = ()
-    """Glob patterns of paths to leave out, for example `legacy/*`."""
 
 
 class ResumeSettings(Model):
@@ -168,7 +153,7 @@ class StaticSettings(Model):
     torch_version: str = ""
     """Torch version that the project runs on, for example `2.1`: rules about newer interfaces are silent, and NOT
     APPLICABLE in the report, and fixes write no name that it lacks. By default what pyproject.toml, setup.py,
-    setup.cfg, requirements, conda environments and lock files allow."""
+    setup.cfg, requirements, conda environments and lock files allow in the nearest folder above each file."""
 
     framework_versions: dict[str, str] = Field(default_factory=dict)
     """Package of a training framework -> its version, such as `{transformers = "4.57"}`: what was removed, renamed or
@@ -189,7 +174,9 @@ class StaticSettings(Model):
     @property
     def selection(self) -> RuleSelection:
         """What the analysis reads of it, as it is set."""
-        return RuleSelection(*(getattr(self, name) for name in RuleSelection._fields))
+        return RuleSelection(
+            self.select, self.ignore, self.per_file_ignores, self.torch_version, self.framework_versions
+        )
 
 
 class SecuritySettings(Model):
@@ -294,18 +281,21 @@ class Settings(FileSettings):
     policy_root: Path | None = None
     """Where the configuration and the specification are read, where that is not the root: a copy of what stood at
     another revision."""
-    versions: dict[str, str] = Field(default_factory=dict)
-    """Package -> the versions of it that the audited tree allows. A fact of the code, and no part of the policy."""
 
-    @property
-    def selection(self) -> RuleSelection:
-        """Which rules run, and for which versions: those that are set, else those that the audited tree allows."""
-        return self.static.selection.allowing(self.versions)
+    def selection(self, paths: Iterable[str]) -> RuleSelection:
+        """Which rules run, and for which versions of what the files at these paths, relative to the root, use: those
+        that are set, else those that the tree allows. That is a fact of the code, and no part of the policy."""
+        return self.static.selection.allowing(versions_of_tree(paths, self.root))
 
     @property
     def named_paths(self) -> tuple[str, ...]:
         """What the file names, relative to the root: all of it was there."""
         return tuple(path for _, path in _named(self) if path)
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """What is left out of the sources, by the patterns and the `.gitignore` files of the policy."""
+        return Exclusion(self.project.exclude, self.policy_root)
 
     @property
     def policy_folder(self) -> Path:
@@ -352,9 +342,7 @@ class Settings(FileSettings):
     @property
     def digest(self) -> str:
         """sha256 of everything that was set: not of where the project lies, what day it is, or what the code says."""
-        return hashlib.sha256(
-            self.model_dump_json(exclude={"root", "today", "policy_root", "versions"}).encode()
-        ).hexdigest()
+        return hashlib.sha256(self.model_dump_json(exclude={"root", "today", "policy_root"}).encode()).hexdigest()
 
 
 def _policy(settings: FileSettings) -> dict[str, str]:
@@ -390,16 +378,15 @@ def _on(setting: bool) -> str:
     return "on" if setting else "off"
 
 
-def load(config: Path | None, start: Path, paths: tuple[str, ...] = ()) -> Settings:
+def load(config: Path | None, start: Path) -> Settings:
     """Settings from `config`, or from the nearest configuration in `start` or above it, or from nothing at all.
 
-    Without one, the versions that the tree allows are those of the project around the named paths. Raises UsageError,
-    with file and line, for anything in the file that cannot be meant.
+    Raises UsageError, with file and line, for anything in the file that cannot be meant.
     """
     file = config if config is not None else find(start)
     today = dt.datetime.now(dt.UTC).date()
     if file is None:
-        return Settings(root=start.resolve(), today=today, versions=versions_allowed_for(paths, start))
+        return Settings(root=start.resolve(), today=today)
     return read_settings(file, _shown(file, start), file.resolve().parent, today)
 
 
@@ -413,7 +400,6 @@ def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Setting
     folder = file.resolve().parent
     _refuse_outside(document, settings, root, folder)
     named = {name: getattr(settings, name) for name in FileSettings.model_fields}
-    named["versions"] = allowed_versions(FolderFiles(root))
     return Settings(root=root, config=file.name, today=today, policy_root=None if folder == root else folder, **named)
 
 

@@ -7,9 +7,9 @@ The parsers of TOML, JSON and Python load only for a file that names one of the 
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatch
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Protocol
 
@@ -30,10 +30,10 @@ _CLAUSE = re.compile(r"(?P<operator>[=~!<>^]*)\s*v?(?P<release>[0-9]{1,9}(?:\.[0
 _LOCKED = re.compile(rb'\[\[package\]\]\s*name = "(?P<name>[\w.-]+)"\s*version = "(?P<version>[^"]+)"')
 _MENTIONS = re.compile(r"torch|accelerate|deepspeed|lightning|transformers", re.IGNORECASE)
 
-_FILES = (
-    *("pyproject.toml", "Pipfile", "Pipfile.lock", "poetry.lock", "uv.lock", "pdm.lock", "setup.py", "setup.cfg"),
-    *("requirements*.txt", "requirements*.in", "constraints*.txt", "requirements/*.txt", "requirements/*.in"),
-    *("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "environment/*.yml", "conda/*.yml"),
+_FILE = re.compile(
+    r"pyproject\.toml|Pipfile|Pipfile\.lock|(?:poetry|uv|pdm)\.lock|setup\.py|setup\.cfg"
+    r"|requirements[^/]*\.(?:txt|in)|constraints[^/]*\.txt|requirements/[^/]*\.(?:txt|in)"
+    r"|(?:environment|conda)[^/]*\.ya?ml|(?:environment|conda)/[^/]*\.yml"
 )
 
 
@@ -134,31 +134,15 @@ class VersionRange(NamedTuple):
 ANY_VERSION = VersionRange()
 
 
-def allowed_versions(files: ProjectFiles) -> dict[str, str]:
-    """Package -> the versions of it that a project allows: `2.1`, `>=1.13`, `>=2,<2.4`; only of those of which it
+def allowed_versions(files: ProjectFiles, folder: str = "") -> dict[str, str]:
+    """Package -> the versions of it that a folder allows: `2.1`, `>=1.13`, `>=2,<2.4`; only of those of which it
     names some."""
     found: dict[str, VersionRange] = {}
-    for file in _declaring(files):
+    for file in _declaring(files, folder):
         for package, text in _read(file, files, {files.home(file)}):
             if (allowed := _parsed(text)) is not None:
                 found[package] = found[package]._or(allowed) if package in found else allowed
     return {package: text for package, each in sorted(found.items()) if (text := str(each))}
-
-
-def versions_allowed_for(
-    paths: tuple[str, ...], start: Path, files_in: Callable[[Path], ProjectFiles] = FolderFiles
-) -> dict[str, str]:
-    """What the nearest folder around the named files that names a package says of it, from there up to `start` or the
-    repository; `files_in` gives the files of a folder."""
-    named = [(start / path).resolve() for path in paths or (".",)]
-    first = named[0] if named[0].is_dir() else named[0].parent
-    shared = [each for each in (first, *first.parents) if all(path.is_relative_to(each) for path in named)]
-    found: dict[str, str] = {}
-    for folder in shared:
-        found = allowed_versions(files_in(folder)) | found
-        if folder == start.resolve() or (folder / ".git").exists():
-            break
-    return found
 
 
 def of_frameworks(versions: Mapping[str, str]) -> dict[str, str]:
@@ -230,14 +214,14 @@ def _ends(clause: str) -> VersionRange | None:
     return VersionRange(release, _release(above), with_highest=False)
 
 
-def _declaring(files: ProjectFiles) -> list[str]:
-    """The files of the project that may name torch, in a fixed order."""
+def _declaring(files: ProjectFiles, folder: str) -> list[str]:
+    """The files that may name torch for a folder, in a fixed order."""
     found = []
-    for folder in ("", "requirements", "environment", "conda"):
-        for name in files.names(folder):
-            path = f"{folder}/{name}" if folder else name
-            if any(fnmatch(path, pattern) and path.count("/") == pattern.count("/") for pattern in _FILES):
-                found.append(path)
+    for below in ("", "requirements", "environment", "conda"):
+        for name in files.names(posixpath.join(folder, below).rstrip("/")):
+            path = posixpath.join(below, name)
+            if _FILE.fullmatch(path):
+                found.append(posixpath.join(folder, path))
     return [each for each in found if files.home(each)]
 
 

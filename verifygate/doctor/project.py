@@ -30,7 +30,7 @@ def configuration(settings: Settings) -> Answer:
 def sources(settings: Settings) -> tuple[Answer, Sources]:
     """Whether there is anything to audit, and whether any of it is about AMP."""
     try:
-        found = read_sources(settings.root, settings.sources, settings.project.exclude)
+        found = read_sources(settings.root, settings.sources, settings.exclusion)
     except UsageError as error:
         return Answer("sources", State.FAILED, f"{error.where}: {error.problem}", error.remedy or ""), Sources(())
     amp = sum(file.mentions_amp for file in found)

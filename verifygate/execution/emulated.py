@@ -114,7 +114,7 @@ def run_emulated(
     executed = _executed(session) if files else None
     if not settings.recorder:
         return Emulated(check, tests, executed=executed)
-    recorded = judged(session, there, context.sources, context.settings.selection)
+    recorded = judged(session, there, context.sources, context.settings.static.selection)
     findings = tuple(replace(one, run=f"with CUDA emulated, {one.run}") for one in recorded.findings)
     recorded = replace(recorded, findings=findings, emulated=True)
     return Emulated(check, tests, recorded=recorded, executed=executed)

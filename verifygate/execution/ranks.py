@@ -210,6 +210,18 @@ def _violations(group: Sequence[Rank], trace: Trace) -> Iterator[ObservedViolati
         if _differ(norms) and all(_is_flattened(event, trace) for event in pair):
             yield ObservedViolation(violation, pair[0], pair[0], (pair[0],), form=Form.SHARD_NORM)
             break
+    yield from _never_averaged(group)
+
+
+def _never_averaged(group: Sequence[Rank]) -> Iterator[ObservedViolation]:
+    """AMP218: no forward of DDP came before a step, and the norms that the ranks clip by show that nobody averaged."""
+    alone = [{event.step: event for event in rank.steps if event.fields.get("alone")} for rank in group]
+    for pair in zip(*(rank.clips for rank in group), strict=False):
+        if all(clip.step in steps for clip, steps in zip(pair, alone, strict=True)):
+            step = alone[0][pair[0].step]
+            if _differ([float(event.fields["norm"]) for event in pair]):
+                yield ObservedViolation(Violation.NO_SYNC_INVERTED, step, step, (pair[0], step))
+                return
 
 
 def _made(group: Sequence[Rank], step: Event) -> Event:

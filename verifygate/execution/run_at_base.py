@@ -53,7 +53,7 @@ def stood_before(
             run.mkdir()
             shown |= _recorded(settings, there, list(tests), run, emulated)
     if any(not _tests(each) for each in findings):
-        scrubber, sources = Scrubber(tree, folder), read_sources(tree, settings.sources, settings.project.exclude)
+        scrubber, sources = Scrubber(tree, folder), read_sources(tree, settings.sources, settings.exclusion)
         asked_there = ask_the_oracles(
             there,
             settings.execution.oracles,
@@ -89,5 +89,5 @@ def _recorded(settings: Settings, subject: Subject, tests: list[str], folder: Pa
         only=tests,
     )
     account, _ = account_of(session, Scrubber(subject.root, folder))
-    sources = read_sources(subject.root, settings.sources, settings.project.exclude)
-    return {each.fingerprint for each in judged(session, account, sources, settings.selection).findings}
+    sources = read_sources(subject.root, settings.sources, settings.exclusion)
+    return {each.fingerprint for each in judged(session, account, sources, settings.static.selection).findings}

@@ -191,6 +191,11 @@ RULES: dict[Violation, RunRule] = {
         "the scaler of `{text}` skipped a step in one rank while another rank took it: the shards drift apart",
         "use `torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler`, which asks all ranks",
     ),
+    Violation.NO_SYNC_INVERTED: RunRule(
+        _M,
+        "`{text}` stepped on gradients of this rank alone: the forward went past DistributedDataParallel",
+        "call the wrapper itself: `model(inputs)`; `.module` is for state_dict and for evaluation",
+    ),
     Violation.HALF_PARAMETERS_WITH_SCALER: RunRule(
         _C,
         "`{text}` was given parameters in float16, whose gradients cannot be unscaled",

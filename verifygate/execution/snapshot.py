@@ -49,7 +49,7 @@ def tree_on_disk(context: StageContext) -> Tree:
     """The same, all as it lies on the disk now."""
     settings, root = context.settings, context.subject.root
     try:
-        files = read_sources(root, settings.sources, settings.project.exclude)
+        files = read_sources(root, settings.sources, settings.exclusion)
     except UsageError:  # a folder that was to be audited is gone
         return Tree(root, _beside(context), git_state(root))
     return Tree(root, _beside(context) | {file.path: file.digest for file in files}, git_state(root))

@@ -58,7 +58,7 @@ class Watched:
     @cached_property
     def recorded(self) -> Recorded:
         """What the recorder saw of AMP in the run."""
-        return judged(self.session, self.account, self.context.sources, self.context.settings.selection)
+        return judged(self.session, self.account, self.context.sources, self.context.settings.static.selection)
 
     @cached_property
     def functions(self) -> tuple[FunctionCoverage, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from verifygate.config.version_pins import VersionRange
+from verifygate.config.rule_selection import ALL_RULES, RuleSelection
 from verifygate.fix.assess import assessed
 from verifygate.fix.draft import CannotFixError, Draft, Project
 from verifygate.fix.fixers import FIXES, drafted, fixer, tree_of
@@ -42,16 +42,25 @@ class Repair:
         return tuple((old, new) for old, new in pairs if new is not None and new.data != old.data)
 
 
-def repaired(sources: Sources, scan: Scan, codes: Collection[str], *, unsafe: bool = False, torch: str = "") -> Repair:
-    """Fix what can be fixed of the findings with these codes, for these versions of torch. Nothing is written."""
-    work = _Work(sources, scan, frozenset(codes) & set(FIXES), unsafe, VersionRange.of(torch))
+def repaired(
+    sources: Sources,
+    scan: Scan,
+    codes: Collection[str],
+    *,
+    unsafe: bool = False,
+    selection: RuleSelection = ALL_RULES,
+) -> Repair:
+    """Fix what can be fixed of the findings with these codes, by what the files may run on. Nothing is written."""
+    work = _Work(sources, scan, frozenset(codes) & set(FIXES), unsafe, selection)
     while work.round():
         pass
     return Repair(sources, work.sources, work.report, tuple(work.fixed), tuple(work.left()), work.lines)
 
 
 class _Work:
-    def __init__(self, sources: Sources, scan: Scan, codes: Collection[str], unsafe: bool, torch: VersionRange) -> None:
+    def __init__(
+        self, sources: Sources, scan: Scan, codes: Collection[str], unsafe: bool, selection: RuleSelection
+    ) -> None:
         self.sources = sources
         self.report = scan(sources)
         self.lines = {each.fingerprint: each.line for each in self.report.findings}
@@ -60,7 +69,7 @@ class _Work:
         self._scan = scan
         self._codes = codes
         self._unsafe = unsafe
-        self._torch = torch
+        self._selection = selection
         self._apart: set[tuple[str, str]] = set()
         """Path and code of a joint draft that failed: its findings are then tried one by one."""
 
@@ -89,7 +98,7 @@ class _Work:
 
     @property
     def _project(self) -> Project:
-        return Project(self.sources, self._torch)
+        return Project(self.sources, self._selection)
 
     def _open(self) -> list[list[Finding]]:
         """The findings that nothing speaks against so far, file by file."""

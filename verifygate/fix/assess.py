@@ -6,19 +6,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from verifygate.base.garbage import collection_paused
-from verifygate.config.version_pins import VersionRange
+from verifygate.config.rule_selection import ALL_RULES, RuleSelection
 from verifygate.fix.draft import CannotFixError, Project
 from verifygate.fix.fixers import FIXES, drafted, tree_of
 from verifygate.model import Applicability, Certainty, Finding
 from verifygate.sources.tree import Sources
 
 
-def with_fixes(findings: Iterable[Finding], sources: Sources, torch: str = "") -> tuple[Finding, ...]:
+def with_fixes(
+    findings: Iterable[Finding], sources: Sources, selection: RuleSelection = ALL_RULES
+) -> tuple[Finding, ...]:
     """The findings, with `fix` set on each whose fix could be built. Only files with such findings are parsed.
 
-    `torch` says which versions the project allows.
+    `selection` says which versions of torch the files may run on.
     """
-    found, project = tuple(findings), Project(sources, VersionRange.of(torch))
+    found, project = tuple(findings), Project(sources, selection)
     safety: dict[int, Applicability] = {}
     for path in sorted({finding.path for finding in found if finding.rule in FIXES}):
         numbers = [at for at, finding in enumerate(found) if finding.path == path and finding.rule in FIXES]

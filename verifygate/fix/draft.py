@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from verifygate.config.version_pins import ANY_VERSION, VersionRange
+from verifygate.config.rule_selection import ALL_RULES, RuleSelection
+from verifygate.config.version_pins import VersionRange
 from verifygate.model import Applicability, Finding
 from verifygate.sources.tree import Sources
 
@@ -18,8 +19,11 @@ class Project:
     """What a fix may ask of the project around the file."""
 
     sources: Sources
-    torch: VersionRange = ANY_VERSION
-    """The versions that it allows: a fix writes no name that one of them lacks."""
+    selection: RuleSelection = ALL_RULES
+
+    def torch_for(self, path: str) -> VersionRange:
+        """The versions that a file may run on: a fix writes no name into it that one of them lacks."""
+        return VersionRange.of(self.selection.torch_for(path))
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def draft(tree: Tree, findings: Sequence[Finding], project: Project) -> Draft:
     """Rewrite these uses, and the imports of names that no other use needs. Raises CannotFixError."""
     found = [_site(tree, finding) for finding in findings]
     for site in found:
-        _is_there(site, project)
+        _is_there(site, tree.path, project)
     edits, lines = Edits(), [tree.lines(site.node) for site in found]
     edits.changes |= {
         site.node: _asked_by_device(site, _quote(tree, site)) for site in found if site.qualified in DEPRECATED_STATE
@@ -91,13 +91,14 @@ def draft(tree: Tree, findings: Sequence[Finding], project: Project) -> Draft:
     return tree.draft(edits, findings, lines, Applicability.UNSAFE if tests or unsure else Applicability.SAFE)
 
 
-def _is_there(site: Site, project: Project) -> None:
+def _is_there(site: Site, path: str, project: Project) -> None:
     """Refuse a name that a torch which the project allows does not have."""
     new = (DEPRECATED | DEPRECATED_STATE)[site.qualified][0]
     since = SINCE.get(new, STATE_SINCE)
-    if not project.torch.lies_above(since):
+    torch = project.torch_for(path)
+    if not torch.lies_above(since):
         call = f"{new}(device, ...)" if site.qualified in DEPRECATED_STATE else new
-        raise CannotFixError(f"`{call}` is there since torch {since}, and the project allows torch {project.torch}")
+        raise CannotFixError(f"`{call}` is there since torch {since}, and the project allows torch {torch}")
 
 
 def _site(tree: Tree, finding: Finding) -> Site:

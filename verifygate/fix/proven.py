@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from verifygate.config.version_pins import VersionRange
+from verifygate.config.rule_selection import ALL_RULES, RuleSelection
 from verifygate.fix.draft import Draft, Project
 from verifygate.fix.fixers import draft_of
 from verifygate.fix.prove import Scan, prove
@@ -21,12 +21,14 @@ MAX_SCANS = 8
 """Scans of the whole project that proofs may take; a fix that is not reached is not offered."""
 
 
-def with_edits(findings: Sequence[Finding], sources: Sources, scan: Scan, torch: str = "") -> tuple[Finding, ...]:
+def with_edits(
+    findings: Sequence[Finding], sources: Sources, scan: Scan, selection: RuleSelection = ALL_RULES
+) -> tuple[Finding, ...]:
     """The findings, with `edits` on each safe fix that holds by itself, and together with the others of its file.
 
     Somebody may apply one of them, or all. Where all of a file do not hold together, only the first one is offered.
     """
-    drafts = _Drafts(findings, Project(sources, VersionRange.of(torch)))
+    drafts = _Drafts(findings, Project(sources, selection))
     if not drafts.by_finding:
         return tuple(findings)
     proofs = _Proofs(sources, scan)

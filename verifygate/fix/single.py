@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verifygate.config.version_pins import VersionRange
+from verifygate.config.rule_selection import ALL_RULES, RuleSelection
 from verifygate.fix.assess import assessed
 from verifygate.fix.draft import Draft, Project
 from verifygate.fix.fixers import FIXES, draft_of
@@ -12,14 +12,16 @@ from verifygate.model.check_report import CheckReport
 from verifygate.sources.tree import Sources
 
 
-def proven_draft(finding: Finding, sources: Sources, report: CheckReport, scan: Scan, torch: str = "") -> Draft | None:
+def proven_draft(
+    finding: Finding, sources: Sources, report: CheckReport, scan: Scan, selection: RuleSelection = ALL_RULES
+) -> Draft | None:
     """The safe fix of one finding; None where there is none, or where a new scan does not prove it.
 
     `report` is what `scan` says of these sources. Nothing is written.
     """
     if finding.rule not in FIXES:
         return None
-    project = Project(sources, VersionRange.of(torch))
+    project = Project(sources, selection)
     built, _ = assessed([finding], project)
     draft = draft_of(finding, project) if built.get(finding) is Applicability.SAFE else None
     return None if draft is None or prove([draft], sources, report, scan).objections else draft

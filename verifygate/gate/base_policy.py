@@ -23,13 +23,15 @@ from verifygate.base.strict_json import MAX_BYTES
 from verifygate.baseline_file import Entry
 from verifygate.baseline_file import read as read_baseline
 from verifygate.config.locate import find
-from verifygate.config.settings import LABELS, FileSettings, Settings, read_settings
+from verifygate.config.project import LABELS
+from verifygate.config.settings import FileSettings, Settings, read_settings
 from verifygate.execution.collected_tests import as_policy, read_config
 from verifygate.model import PolicyDifference, PolicyOrigin, PolicyState
 from verifygate.requirements import Specification, read_specification
 from verifygate.sources import git
+from verifygate.sources.left_out import IGNORE_FILE
 
-SUFFIXES = (".toml", ".yaml", ".yml", ".ini", ".cfg")
+SUFFIXES = (".toml", ".yaml", ".yml", ".ini", ".cfg", IGNORE_FILE)
 """Of files that policy is written in; only these are taken from the revision."""
 SHOWN = 160
 
@@ -116,7 +118,7 @@ def _settings_at(settings: Settings, config: Path | None, copy: Path, top: Path,
         file = find(start)
     if file is None:
         folder = copy / (_below(settings.root, top) or ".")
-        return Settings(root=settings.root, today=settings.today, policy_root=folder, versions=settings.versions)
+        return Settings(root=settings.root, today=settings.today, policy_root=folder)
     inside = file.resolve().relative_to(copy).as_posix()
     root = (top / inside).parent
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.lifeline import temporary_folder
@@ -13,7 +12,6 @@ from verifygate.baseline import apart
 from verifygate.change.base_findings import BaseFindings
 from verifygate.change.moved_code import code_around
 from verifygate.config.settings import Settings, VerdictSettings
-from verifygate.config.version_pins import allowed_versions
 from verifygate.model import (
     Changes,
     Outcome,
@@ -27,7 +25,6 @@ from verifygate.model import (
 from verifygate.model.precision_contract import altered
 from verifygate.process.subject import Subject
 from verifygate.rule_codes import SecurityRisk
-from verifygate.sources.commit_tree import CommitTree
 from verifygate.sources.file import SourceFile
 from verifygate.sources.git_export import export
 from verifygate.sources.suppressions import directives
@@ -40,15 +37,12 @@ class BaseRevision:
     """The commit that a change is based on, and what the rules find there."""
 
     found: BaseFindings
-    torch_version: str
-    """What that commit allows."""
 
     @classmethod
     def at(cls, settings: Settings, commit: str) -> BaseRevision:
         """Read and analyse the files of a commit. Raises UsageError as the analysis of today's files does."""
-        selection = settings.static.selection.allowing(allowed_versions(CommitTree(settings.root, commit)))
-        found = BaseFindings.at(settings.root, commit, lambda path: _is_audited(path, settings), selection)
-        return cls(found, selection.torch_version)
+        selection = settings.static.selection
+        return cls(BaseFindings.at(settings.root, commit, lambda path: _is_audited(path, settings), selection))
 
     @property
     def commit(self) -> str:
@@ -94,7 +88,7 @@ class BaseRevision:
                     (root / new).parent.mkdir(parents=True, exist_ok=True)
                     (root / old).rename(root / new)
             sources = Sources([SourceFile(file.path, file.data) for file in self._under_present_paths()])
-            tree = AuditedTree(root, sources, self.torch_version)
+            tree = AuditedTree(root, sources, self.found.selection)
             return frozenset(each.fingerprint for each in examine(tree, settings.security).findings)
 
     def _under_present_paths(self) -> list[SourceFile]:
@@ -109,18 +103,23 @@ class BaseRevision:
         present = {each for finding in now for each in finding.fingerprints} | set(moved.values())
         looked = any(stage.stage == "static" and stage.outcome is Outcome.COMPLETED for stage in stages)
         told = {(rule, each.path, each.snippet) for each in now for rule in also_broken(each)}
+        silenced = {each.fingerprint for stage in stages for each in _suppressions(stage)}
         gone = tuple(
             each
             for each in self.found.analysed.findings
             if present.isdisjoint(each.fingerprints)
             and (each.rule, self.found.renamed.get(each.path, each.path), each.snippet) not in told
+            and silenced.isdisjoint(each.fingerprints)
         )
+        paths = set(sources.paths)
+        mended = tuple(each for each in gone if self.found.renamed.get(each.path, each.path) in paths)
         added, stood = apart(now, inherited)
         return Changes(
             against=f"the source at {self.commit}",
             new=tuple(added),
             open=tuple(stood),
-            fixed=gone if looked else (),
+            fixed=mended if looked else (),
+            removed=tuple(each for each in gone if each not in mended) if looked else (),
             cannot_tell=() if looked else gone,
             precision=tuple(line for stage in stages for line in self._precision_changes(stage)),
             suppressed=tuple(
@@ -191,4 +190,4 @@ def _suppressions(stage: StageResult) -> tuple[Suppression, ...]:
 
 def _is_audited(path: str, settings: Settings) -> bool:
     inside = any(PurePosixPath(path).is_relative_to(source) for source in settings.sources)
-    return inside and not any(fnmatch(path, pattern) for pattern in settings.project.exclude)
+    return inside and not settings.exclusion.leaves_out(path)

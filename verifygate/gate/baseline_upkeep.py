@@ -86,8 +86,10 @@ def _found(settings: Settings) -> tuple[tuple[Entry, ...], frozenset[str]]:
     from verifygate.static.registry import check_rules
 
     check_rules(settings)
-    sources = read_sources(settings.root, settings.sources, settings.project.exclude)
-    outcome = analyse(sources, settings.selection, with_constructs=False, merged=False, means=Means(jobs=0))
+    sources = read_sources(settings.root, settings.sources, settings.exclusion)
+    outcome = analyse(
+        sources, settings.selection(sources.paths), with_constructs=False, merged=False, means=Means(jobs=0)
+    )
     return entries_of(outcome.findings), frozenset(each.path for each in outcome.not_analysed)
 
 

@@ -14,10 +14,10 @@ from verifygate.sources.tree import Sources
 def with_proven_fixes(findings: Sequence[Finding], sources: Sources, selection: RuleSelection) -> tuple[Finding, ...]:
     """The findings, with `fix` on each that can be fixed, and `edits` on each whose safe fix holds."""
     return with_edits(
-        with_fixes(findings, sources, selection.torch_version),
+        with_fixes(findings, sources, selection),
         sources,
         lambda files: _scanned(files, selection),
-        selection.torch_version,
+        selection,
     )
 
 

@@ -147,13 +147,13 @@ class _Found(NamedTuple):
 def _begun(settings: Settings, options: RunOptions) -> _Start:
     """Read what the run is about. Raises UsageError."""
     at = dt.datetime.now(dt.UTC)
-    sources = read_sources(settings.root, settings.sources, settings.project.exclude)
+    sources = read_sources(settings.root, settings.sources, settings.exclusion)
     if not sources.files:
         raise UsageError(
             "no Python file to audit",
             where=", ".join(settings.sources),
             remedy="name the sources in `[project] sources`, or run in the project's folder; "
-            f"`[project] exclude` leaves out {', '.join(settings.project.exclude) or 'nothing'}",
+            f"left out: {', '.join(f'{each.files} by `{each.rule}`' for each in sources.left_out) or 'nothing'}",
         )
     check_rules(settings)
     asked = [name for name in STAGES if not options.stages or name in options.stages]
@@ -305,7 +305,7 @@ def _inputs(
     return Inputs(
         root=settings.root,
         sources=sources,
-        now=read_sources(settings.root, settings.sources, settings.project.exclude),
+        now=read_sources(settings.root, settings.sources, settings.exclusion),
         rules=frozenset(chosen(settings.static.select, settings.static.ignore)),
         specification=specification,
         policy_root=settings.policy_root,
@@ -320,9 +320,8 @@ def _run_stage(name: str, context: StageContext) -> StageResult:
         stage: Stage = loaded(STAGES[name].stage)()
         clock = time.monotonic()  # to import it is not the stage's own time
         result = stage.run(context)
-        result = result.model_copy(
-            update={"findings": with_proven_fixes(result.findings, context.sources, context.settings.selection)}
-        )
+        selection = context.settings.selection(context.sources.paths)
+        result = result.model_copy(update={"findings": with_proven_fixes(result.findings, context.sources, selection)})
     except UsageError:
         raise
     except Exception as error:

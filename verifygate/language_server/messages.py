@@ -62,6 +62,7 @@ def _diagnostic(finding: Finding, sources: Sources, uri_of: Callable[[str], str]
     if finding.certainty is not Certainty.CERTAIN:
         level = max(level, types.DiagnosticSeverity.Warning)
     remedy = f"\n{finding.remedy}" if finding.remedy else ""
+    remedy += f"\nsettled by: {' or '.join(finding.settled_by)}" if finding.settled_by else ""
     return types.Diagnostic(
         range=range_of(finding, sources, units),
         message=masked(f"{finding.message} ({finding.certainty}){remedy}"),

@@ -18,7 +18,8 @@ from verifygate.base.cpu_time import Timings
 from verifygate.check.run import report_of
 from verifygate.check.settings import Judged, judged
 from verifygate.config.locate import find
-from verifygate.config.version_pins import FolderFiles, allowed_versions
+from verifygate.config.rule_selection import RuleSelection
+from verifygate.config.tree_versions import versions_of_tree
 from verifygate.fix.draft import Draft
 from verifygate.fix.single import proven_draft
 from verifygate.model import Finding
@@ -52,7 +53,7 @@ class Answer:
     """Path of a text that cannot be parsed -> why."""
     versions: Mapping[str, int | None]
     """Path of each text -> its version."""
-    torch: str
+    selection: RuleSelection
     scan: Callable[[Sources, Timings], CheckReport]
     """The analysis that gave the answer, for other texts."""
     drafts: dict[Finding, Draft | None] = field(default_factory=dict)
@@ -67,7 +68,7 @@ class Answer:
         if finding not in self.drafts:
             timings = _Interruptible(is_outdated)
             self.drafts[finding] = proven_draft(
-                finding, self.sources, self.report, lambda sources: self.scan(sources, timings), self.torch
+                finding, self.sources, self.report, lambda sources: self.scan(sources, timings), self.selection
             )
         return self.drafts[finding]
 
@@ -81,7 +82,6 @@ class Project:
         """The file that is all of the project; empty where everything below the root is."""
         self._disk: Sources | None = None
         self._settings = Judged()
-        self._choice = self._settings.written
         self._good: dict[str, SourceFile] = {}
         """The last text of each open file that could be parsed."""
 
@@ -93,8 +93,6 @@ class Project:
         before = self._disk
         config = find(self.root)
         self._settings = judged(config, self.root, cached=False) if config is not None else Judged()
-        folder = config.resolve().parent if config is not None else self.root
-        self._choice = self._settings.written.allowing(allowed_versions(FolderFiles(folder)))
         named = (self._only or ".",) if (self.root / self._only).exists() else ()
         now = read_sources(self.root, named, self._settings.exclude, confined=False)
         kept = (_as_before(file, before) for file in now)
@@ -115,14 +113,14 @@ class Project:
         for path, text in own.items():
             files[path] = self._overlaid(path, text.text, files.get(path), broken)
         sources = Sources(files.values(), self._disk.unreadable, self._disk.configuration)
-        choice = self._choice
+        choice = self._settings.written.allowing(versions_of_tree(sources.paths, self.root))
 
         def scan(of: Sources, timings: Timings) -> CheckReport:
             return report_of(analyse(of, choice, with_constructs=False, merged=False, means=Means(timings=timings)))
 
         report = scan(sources, _Interruptible(is_outdated))
         versions = {path: text.version for path, text in own.items()}
-        return Answer(sources, report, broken, versions, choice.torch_version, scan)
+        return Answer(sources, report, broken, versions, choice, scan)
 
     def _holds(self, path: str) -> bool:
         return self._only in ("", path) and is_walked(self.root, path, self._settings.exclude)

@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from verifygate.model.security_details import SecurityDetails as SecurityDetails
     from verifygate.model.source_facts import Construct as Construct
     from verifygate.model.source_facts import ConstructKind as ConstructKind
+    from verifygate.model.source_facts import LeftOut as LeftOut
     from verifygate.model.source_facts import NotAnalysed as NotAnalysed
     from verifygate.model.source_facts import NotFollowed as NotFollowed
     from verifygate.model.source_facts import Suppression as Suppression
@@ -134,7 +135,7 @@ _NAMES = {
         "Calculation Deviation ForeignFile QualityGate QueryResult RequirementResult RequirementsDetails"
     ),
     "security_details": "AnalyserRun SecurityDetails",
-    "source_facts": "Construct ConstructKind NotAnalysed NotFollowed Suppression",
+    "source_facts": "Construct ConstructKind LeftOut NotAnalysed NotFollowed Suppression",
     "stage_result": "ISOLATION ISOLATION_BY_DEFAULT Outcome ScorePart StageResult Verdict",
     "stage_details": "StageDetails",
     "static_details": "StaticDetails",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from verifygate.base.records import record
 from verifygate.model.finding import Finding
 from verifygate.model.precision_contract import PrecisionContract
-from verifygate.model.source_facts import NotAnalysed, NotFollowed
+from verifygate.model.source_facts import LeftOut, NotAnalysed, NotFollowed
 
 SCHEMA_VERSION = 1
 """Of this and of report.json."""
@@ -20,6 +20,8 @@ class CheckReport:
     findings: tuple[Finding, ...]
     not_analysed: tuple[NotAnalysed, ...]
     not_followed: tuple[NotFollowed, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    """Sources that the configuration leaves out, or that git ignores and does not keep."""
     stood_before: int = 0
     """Findings that are not listed because they stood at the revision that `--since` names."""
     in_baseline: int = 0

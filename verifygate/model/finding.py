@@ -34,6 +34,8 @@ class Certainty(StrEnum):
     LIKELY = "likely"
 
 
+SETTLED_BY = "settled by"
+"""The label of the detail that says what would make a likely finding certain, or refute it."""
 BLOCKING = (Severity.CRITICAL, Severity.HIGH)
 """Severities at which a certain finding blocks, unless `[verdict] block` names others."""
 
@@ -143,6 +145,11 @@ class Finding:
     """What a recorded run says of it: seen there, or passed by without it."""
     untested: str = ""
     """Why the tests did not catch it, filled in by the merger: `no test executes train_epoch`."""
+
+    @property
+    def settled_by(self) -> tuple[str, ...]:
+        """What would show whether a likely one is right: an annotation, a run."""
+        return next((each.values for each in self.details if each.label == SETTLED_BY), ())
 
     @property
     def is_note(self) -> bool:

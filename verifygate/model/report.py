@@ -16,6 +16,7 @@ from verifygate.model.contradiction import Contradiction
 from verifygate.model.finding import Finding
 from verifygate.model.json_document import put, take, text_of
 from verifygate.model.mutation import MutationReport
+from verifygate.model.past_run import PastRun
 from verifygate.model.policy import Advisory, BaselineUse, PolicyOrigin, PolicySetting, WaiverUse
 from verifygate.model.program import Program
 from verifygate.model.stage_result import ScorePart, StageResult, Verdict
@@ -72,6 +73,8 @@ class Run(Model):
     """The way from the folder of the reports to the project's root."""
     permalink: str = ""
     """The address of the repository's files at the audited commit, on the web; empty where it is not known."""
+    history: tuple[PastRun, ...] = ()
+    """The last runs and this one, the oldest first, where `--history` was given."""
     measured: dict[str, Any] = Field(default_factory=dict)
     """JSON pointer -> value of every volatile field; filled when the report is written."""
     seal: str = ""
@@ -91,6 +94,8 @@ class Changes(Model):
     """Gone, but perhaps only out of sight: of a stage that did not complete, or of code that no run reached now."""
     newly_reached: tuple[Finding, ...] = ()
     """What a run showed of code that no run of the earlier report reached: it may have been there before."""
+    removed: tuple[Finding, ...] = ()
+    """Gone with the file that it was in: nobody mended it."""
 
     precision: tuple[str, ...] = ()
     """What differs in the precision contract: `reduction: float32 -> bfloat16, config.yaml:14`."""
@@ -105,6 +110,7 @@ class Changes(Model):
             ("newly reached", self.newly_reached),
             ("open", self.open),
             ("fixed", self.fixed),
+            ("removed with the file", self.removed),
             ("cannot tell", self.cannot_tell),
         )
 

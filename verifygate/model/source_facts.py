@@ -47,6 +47,19 @@ class Construct:
 
 
 @record(kw_only=True, guarded=True)
+class LeftOut:
+    """Python files and notebooks that one pattern kept from being read."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    rule: str
+    """`.gitignore:3: /outputs/`, or `[project] exclude: /legacy/`."""
+    files: int
+    examples: tuple[str, ...]
+    """The first paths, in order."""
+
+
+@record(kw_only=True, guarded=True)
 class NotAnalysed:
     """A file that could not be read as Python."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from verifygate.model.precision_contract import PrecisionContract
-from verifygate.model.source_facts import Construct, NotAnalysed, NotFollowed, Suppression
+from verifygate.model.source_facts import Construct, LeftOut, NotAnalysed, NotFollowed, Suppression
 from verifygate.model.stage_details import StageDetails
 
 
@@ -15,6 +15,8 @@ class StaticDetails(StageDetails):
     constructs: tuple[Construct, ...] = ()
     not_analysed: tuple[NotAnalysed, ...] = ()
     not_followed: tuple[NotFollowed, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    """Sources that the configuration leaves out, or that git ignores and does not keep."""
     suppressions: tuple[Suppression, ...] = ()
     idle_suppressions: tuple[Suppression, ...] = ()
     """Those that silence nothing in the source, of rules that a run can show broken: it may be what they are for."""

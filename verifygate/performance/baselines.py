@@ -27,17 +27,19 @@ class Peak:
     """None where there is no TF32."""
     ieee: float
     source: str
+    float8: float | None = None
+    """None where there is no float8."""
 
 
 _HOPPER = "NVIDIA H100 datasheet, without sparsity"
 PEAKS = (
-    Peak("NVIDIA H100 PCIe*", 756.0, 378.0, 51.0, _HOPPER),
-    Peak("NVIDIA H100 80GB HBM3*", 989.4, 494.7, 66.9, _HOPPER),
-    Peak("NVIDIA H200*", 989.4, 494.7, 66.9, "NVIDIA H200 datasheet, without sparsity"),
+    Peak("NVIDIA H100 PCIe*", 756.0, 378.0, 51.0, _HOPPER, 1513.0),
+    Peak("NVIDIA H100 80GB HBM3*", 989.4, 494.7, 66.9, _HOPPER, 1979.0),
+    Peak("NVIDIA H200*", 989.4, 494.7, 66.9, "NVIDIA H200 datasheet, without sparsity", 1979.0),
     Peak("NVIDIA A100*", 312.0, 156.0, 19.5, "NVIDIA A100 datasheet, without sparsity"),
     Peak("NVIDIA A10", 125.0, 62.5, 31.2, "NVIDIA A10 datasheet, without sparsity"),
-    Peak("NVIDIA L4", 121.0, 60.0, 30.3, "NVIDIA L4 datasheet, without sparsity"),
-    Peak("NVIDIA L40S", 362.0, 183.0, 91.6, "NVIDIA L40S datasheet, without sparsity"),
+    Peak("NVIDIA L4", 121.0, 60.0, 30.3, "NVIDIA L4 datasheet, without sparsity", 242.0),
+    Peak("NVIDIA L40S", 362.0, 183.0, 91.6, "NVIDIA L40S datasheet, without sparsity", 733.0),
     Peak("Tesla V100-SXM2*", 125.0, None, 15.7, "NVIDIA V100 datasheet"),
     Peak("Tesla T4", 65.0, None, 8.1, "NVIDIA T4 datasheet"),
 )

@@ -52,9 +52,16 @@ def ratio(base: Sequence[float], other: Sequence[float], *, looks: int = 1) -> I
     numbers of rounds one planned to look: each of them gets its share of the error (Bonferroni), so that stopping at
     whichever look decides is wrong no oftener than one look would be.
     """
-    if len(base) != len(other) or len(base) < 2 or not (positive(base) and positive(other)):
+    if len(base) != len(other) or not (positive(base) and positive(other)):
         return None
-    logs = [math.log(left / right) for left, right in zip(base, other, strict=True)]
+    return geometric([left / right for left, right in zip(base, other, strict=True)], looks=looks)
+
+
+def geometric(figures: Sequence[float], *, looks: int = 1) -> Interval | None:
+    """The geometric mean of one figure for each round, with Student's t on the logarithms; None with less than two."""
+    if len(figures) < 2 or not positive(figures):
+        return None
+    logs = [math.log(each) for each in figures]
     centre = fmean(logs)
     half = student_t(len(logs) - 1, ERROR / looks) * stdev(logs) / math.sqrt(len(logs))
     return Interval(math.exp(centre), math.exp(centre - half), math.exp(centre + half))

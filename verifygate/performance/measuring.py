@@ -32,6 +32,11 @@ CLOCK_SLACK_SECONDS = 0.5
 RESERVE = 1.2
 """An estimate of what is still to do is taken so many times, so that it does not run into the time limit."""
 Undecided = Callable[[Comparison], bool]
+Kept = Callable[[Comparison], None]
+
+
+def dropped(_comparison: Comparison) -> None:
+    """Keep nothing of a comparison that is not over."""
 
 
 def planned(settings: PerformanceSettings) -> Plan:
@@ -52,11 +57,16 @@ def planned(settings: PerformanceSettings) -> Plan:
 
 
 def compare(
-    subject: Subject, settings: PerformanceSettings, progress: Callable[[str], None], undecided: Undecided
+    subject: Subject,
+    settings: PerformanceSettings,
+    progress: Callable[[str], None],
+    undecided: Undecided,
+    kept: Kept = dropped,
 ) -> Comparison:
     """Run FP32 against AMP on the device that is there. Never raises for what the workload does.
 
-    `undecided` says at each look, from what there is by then, whether more rounds could decide something.
+    `undecided` says at each look, from what there is by then, whether more rounds could decide something. `kept` is
+    given what there is after each training and each round, so that it outlives a process that is killed.
     """
     plan = planned(settings)
     base, amp = ArmRecord(BASE), ArmRecord(settings.precision or HALF[0])
@@ -77,7 +87,7 @@ def compare(
                     for arm in stack.enter_context(started(subject, others, settings.seconds, plan.processes))
                     if arm.greet()
                 ]
-            Run(arms, comparison, settings.seconds, progress, undecided).follow()
+            Run(arms, comparison, settings.seconds, progress, undecided, kept).follow()
     for record in comparison.arms:
         if record.failure and record.failure.trouble is Trouble.MEMORY:
             progress(f"performance: {record.name} ran out of memory; trying it alone")
@@ -119,12 +129,14 @@ class Run:
         seconds: float,
         progress: Callable[[str], None],
         undecided: Undecided,
+        kept: Kept = dropped,
     ) -> None:
         self.running = list(arms)
         self.comparison = comparison
         self.plan = comparison.plan
         self.progress = progress
         self.undecided = undecided
+        self.kept = kept
         self.end = time.monotonic() + seconds
         self.training_seconds = 0.0
         self.spare_rounds = SPARE_ROUNDS
@@ -155,6 +167,7 @@ class Run:
             _build(turn, self.plan, seed)
             _train(turn, self.plan, seed, max(1, cores() // len(arms)) if together else 0)
             going_on = [self._goes_on(arm) for arm in turn]  # each of them, whatever the first says
+            self.kept(self.comparison)
             if not all(going_on):
                 return False
         return True
@@ -171,6 +184,7 @@ class Run:
                 self.progress(f"performance: round {number + 1} of {look}")
                 if not self._round(number):
                     return False
+                self.kept(self.comparison)
             done = look
         return True
 

@@ -272,23 +272,25 @@ class Subject:
 
 
 def discover_interpreter(root: Path) -> Path:
-    """The project's own interpreter: an active or local virtual environment that has pytest, else the gate's own.
+    """The project's own interpreter: an active virtual environment, or a local one that has torch or pytest, else the
+    gate's own.
 
-    An active environment is somebody's choice, so it goes before `.venv` and `venv` in the root; unless it is the one
-    that the gate itself is installed in, which says nothing about the project.
+    An active environment is somebody's choice, so it goes before `.venv` and `venv` in the root, whatever it lacks;
+    unless it is the one that the gate itself is installed in, which says nothing about the project.
     """
-    places = [root / ".venv", root / "venv"]
     active = os.environ.get("VIRTUAL_ENV")
     if active and Path(active).resolve() != Path(sys.prefix).resolve():
-        places.insert(0, Path(active))
-    for place in places:
+        chosen = Path(active) / "bin" / "python"
+        if os.access(chosen, os.X_OK):
+            return chosen
+    for place in (root / ".venv", root / "venv"):
         candidate = place / "bin" / "python"
-        if os.access(candidate, os.X_OK) and _has_pytest(candidate):
+        if os.access(candidate, os.X_OK) and (_has(candidate, "torch") or _has(candidate, "pytest")):
             return candidate
     return Path(sys.executable)
 
 
-def _has_pytest(interpreter: Path) -> bool:
+def _has(interpreter: Path, package: str) -> bool:
     """Also where the environment sees the packages of the Python that it was made with."""
     environment = interpreter.parent.parent
     places = [environment]
@@ -297,7 +299,7 @@ def _has_pytest(interpreter: Path) -> bool:
         told = dict(re.findall(r"^([\w-]+)\s*=\s*(.*?)\s*$", said, re.MULTILINE))
         if told.get("include-system-site-packages", "").lower() == "true" and told.get("home"):
             places += [Path(told["home"]).parent, Path(told["home"]).parent / "local"]
-    return any(True for place in places for _ in (place / "lib").glob("python3*/*-packages/pytest"))
+    return any(True for place in places for _ in (place / "lib").glob(f"python3*/*-packages/{package}"))
 
 
 class _End(Enum):

@@ -24,8 +24,9 @@ from verifygate.process.subject import Subject
 SECONDS = 60.0
 """Of one program: what takes longer to its first steps is no command for every run."""
 UPDATES = 3
-MAYBE = "may "
-"""How an obstacle begins that the source does not prove."""
+OPEN = ("may ", "downloads: ", "logs to a service, ")
+"""How an obstacle begins that the source does not prove: what is downloaded may be here from an earlier run, and a
+service's library may go on without it."""
 NOT_TRIED = "not tried: "
 
 
@@ -35,7 +36,7 @@ def tried(programs: Sequence[Program], settings: Settings) -> tuple[Program, ...
     What is certain to lack something (data, a launcher) is not started. Where nothing can be started, for instance
     because the isolation that `settings` require does not hold here, that is each program's obstacle.
     """
-    promising = [each for each in programs if all(word.startswith(MAYBE) for word in each.obstacles)]
+    promising = [each for each in programs if all(word.startswith(OPEN) for word in each.obstacles)]
     if not promising:
         return tuple(programs)
     with temporary_folder("trial") as folder:

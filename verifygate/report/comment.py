@@ -64,8 +64,9 @@ class _Comment:
 
     def _applies(self) -> bool:
         changes = self._report.changes
-        moved = bool(changes and (changes.new or changes.fixed))
-        return self._report.verdict is not Verdict.PASS or moved
+        moved = bool(changes and (changes.new or changes.fixed or changes.removed or changes.suppressed))
+        origin = self._report.policy_origin
+        return self._report.verdict is not Verdict.PASS or moved or bool(origin and origin.differences)
 
     def _head(self) -> list[str]:
         report = self._report
@@ -75,7 +76,21 @@ class _Comment:
         told = [marker(report.provenance.folder), head]
         if report.policy_origin and report.policy_origin.differences:
             told.append(f"Policy: {escape.md_prose(origin_words(report.policy_origin))}.")
+            differences = [
+                f"{each.key}: {each.here} in this change, {each.there} there"
+                for each in report.policy_origin.differences
+            ]
+            told += self._listed(differences)
+        if report.changes and report.changes.suppressed:
+            told += ["Suppressed by this change:", *self._listed(report.changes.suppressed)]
         return told
+
+    def _listed(self, texts: Sequence[str]) -> list[str]:
+        """One line for each, as many as are shown."""
+        rows = [f"- {escape.md_text(each)}" for each in texts[:MAX_FIXED]]
+        if (more := len(texts) - MAX_FIXED) > 0:
+            rows.append(f"- and {more} more")
+        return ["\n".join(rows)]
 
     def _group(self, blocks: Sequence[Issue]) -> list[str]:
         """What blocks: first what the change brings, then what nobody can tell, then what stood before."""

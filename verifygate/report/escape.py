@@ -32,6 +32,8 @@ _LIVE = r"@(?=\w)|#(?=\d)|:(?=//)|\b[wW]{3}(?=\.)"
 """Where a mention, an issue number or an address begins. Renderers look for these in the text that is left after all
 escapes, and leave code alone: so a word with one becomes code, which can be copied as it stands."""
 _LIVE_WORD = rf"\S*(?:{_LIVE})\S*"
+_ELSEWHERE = {("site-packages",), ("...",), ("~",), ("<temp>",)}
+"""What begins the path of a file that the project does not hold, as runs write it (`execution/scrub.py`)."""
 _NOT_XML = "[\ufffe\uffff]"
 
 
@@ -87,9 +89,10 @@ def md_text(text: str, limit: int = LONG) -> str:
 
 def md_prose(text: str, limit: int = LONG) -> str:
     """Like `md_text`, but what the author put between backticks is shown as code."""
-    pieces = spans(text, limit)
+    pieces = [each for each in spans(text, limit) if each[0]]
+    last = len(pieces) - 1
     return "".join(
-        md_code(piece, limit) if code else _md_inline(piece, start=index == 0)
+        md_code(piece, limit) if code else _md_inline(piece, start=index == 0, touches=(index > 0, index < last))
         for index, (piece, code) in enumerate(pieces)
     )
 
@@ -127,7 +130,8 @@ def link_target(path: str, line: int | None, prefix: str) -> str:
     """
     pure = PurePosixPath(path)
     foreign = ":" in prefix and not prefix.startswith(("https://", "http://"))
-    if not path or len(path) > LONG or pure.is_absolute() or ".." in pure.parts or foreign:
+    elsewhere = pure.is_absolute() or ".." in pure.parts or pure.parts[:1] in _ELSEWHERE
+    if not path or len(path) > LONG or elsewhere or foreign:
         return ""
     from urllib.parse import quote  # not at the top, nor html: what a terminal is shown needs neither
 
@@ -135,14 +139,18 @@ def link_target(path: str, line: int | None, prefix: str) -> str:
     return f"{address}#L{line}" if line else address
 
 
-def _md_inline(text: str, *, start: bool = True) -> str:
-    """Escape a clean line. `start`: it may stand where a list, heading or rule could begin."""
+def _md_inline(text: str, *, start: bool = True, touches: tuple[bool, bool] = (False, False)) -> str:
+    """Escape a clean line. `start`: it may stand where a list, heading or rule could begin.
+
+    `touches`: whether code comes right before it, and right behind it.
+    """
     pieces: list[str] = []
     end = 0
     for live in re.finditer(_LIVE_WORD, text):
         before, after = text[live.start() - 1 : live.start()].strip(), text[live.end() : live.end() + 1].strip()
         # Backticks that touch those of a neighbour would be one longer fence.
-        alone = not before and not after and live.start() > 0 and live.end() < len(text)
+        joined = (touches[0] and live.start() == 0) or (touches[1] and live.end() == len(text))
+        alone = not before and not after and not joined
         pieces += [_md_words(text[end : live.start()]), md_code(live[0], LONG) if alone else _code_by_tags(live[0])]
         end = live.end()
     line = "".join([*pieces, _md_words(text[end:])])

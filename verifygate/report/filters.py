@@ -9,7 +9,7 @@ from typing import Any
 
 from verifygate.base.counts import counted
 from verifygate.model import Advisory, BaselineUse, Construct, PolicyOrigin, PolicyState
-from verifygate.report.phrases import listing, statuses, tally, words
+from verifygate.report.phrases import left_out_words, listing, statuses, tally, words
 from verifygate.report.quantities import (
     amount,
     interval,
@@ -72,6 +72,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "join_words": " ".join,
         "joined": lambda values: ", ".join(f"{value:,}" for value in values),
         "kinds": kinds,
+        "left_out_words": left_out_words,
         "listing": listing,
         "mermaid": lambda trees: as_mermaid(("expected", trees.expected), ("actual", trees.actual)),
         "number": number,

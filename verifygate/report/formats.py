@@ -58,6 +58,7 @@ FORMATS = {
     ),
     "comment": Format("verifygate.report.comment"),
     "summary": Format("verifygate.report.summary"),
+    "badge": Format("verifygate.report.badge"),
     "csv": Format("verifygate.report.csv"),
     "matrix": Format("verifygate.report.matrix"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from verifygate.base.counts import counted
 from verifygate.model.check_report import CheckReport
 from verifygate.model.finding import Certainty, Finding, Severity
 from verifygate.report.escape import LONG, workflow_data, workflow_property
@@ -19,12 +20,19 @@ FILES = ("annotations.txt",)
 
 
 def render(report: Report, _prefix: str = "") -> Mapping[str, str]:
-    """The findings of every stage, every other reason to block, and the verdict; a job prints the file."""
+    """The findings of every stage, every other reason to block, and the verdict; a job prints the file.
+
+    Of a change, what was there before and does not block is only counted: the lines are for whoever reviews the change.
+    """
     from verifygate.report.view import View
 
     view = View(report)
-    rows = [_annotation(issue) for issue in of_report(view)]
+    issues = of_report(view)
+    shown = [issue for issue in issues if issue.blocks or issue.is_new is not False]
+    rows = [_annotation(issue) for issue in shown]
     rows += [_unread(file, report.provenance.folder) for file in view.static.not_analysed]
+    if old := len(issues) - len(shown):
+        rows.append(f"verifygate: there before, and in the report: {counted(old, 'finding')}")
     return {FILES[0]: "\n".join([*rows, workflow_data(f"verifygate: {report.verdict}")]) + "\n"}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from verifygate.model import IN_FULL, Report
-from verifygate.report import escape
+from verifygate.report import escape, trend
 from verifygate.report.conclusion import recommendations, sentences
 from verifygate.report.pages.page import evidence_id
 from verifygate.report.pictures import Pictures
@@ -34,6 +34,8 @@ def render(report: Report, prefix: str = "../../") -> Mapping[str, str]:
         "report": report,
         "prefix": prefix,
         "pictures": {stage.stage: Pictures.of(stage) for stage in report.stages},
+        "trend": trend.drawn(report.run.history),
+        "trend_words": trend.words(report.run.history) if report.run.history else "",
         "sentences": sentences(seen),
         "recommended": recommendations(seen),
         "most": IN_FULL,

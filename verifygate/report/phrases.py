@@ -13,15 +13,19 @@ from verifygate.report.escape import LONG, plain
 
 if TYPE_CHECKING:
     from verifygate.model import Check, Excerpt  # a check loads no pydantic
+    from verifygate.model.source_facts import LeftOut
 
 
+MOST_RULES = 3
+"""Patterns that leave files out, and are named in a line."""
 _WORST = ("FAIL", "PARTIAL", "NOT MEASURED", "NOT APPLICABLE", "PASS")
 
 
 def advice(finding: Finding) -> str:
     """Message and remedy in one line, for readers that have room for one."""
     told = finding.message + (f"; also at {elsewhere(finding, 3)}" if finding.places else "")
-    return f"{told}; remedy: {finding.remedy}" if finding.remedy else told
+    told = f"{told}; remedy: {finding.remedy}" if finding.remedy else told
+    return f"{told}; likely: settled by {' or '.join(finding.settled_by)}" if finding.settled_by else told
 
 
 def elsewhere(finding: Finding, most: int) -> str:
@@ -46,12 +50,21 @@ def check_counts(report: CheckReport, asides: Sequence[str]) -> str:
     parts = [f"{head} in {counted(report.files_checked, 'file')}"]
     if report.not_analysed:
         parts.append(f"{counted(len(report.not_analysed), 'file')} not analysed")
+    if report.left_out:
+        parts.append(left_out_words(report.left_out))
     if report.not_followed:
         parts.append(f"{counted(len(report.not_followed), 'place')} not followed")
     if given_up := sum(each.whole for each in report.not_followed):
         parts.append(f"{counted(given_up, 'function')} given up")
     line = "; ".join([*parts, *_fixable(report.findings), *(plain(aside, LONG) for aside in asides)])
     return line if report.findings else f"{line}."
+
+
+def left_out_words(left: Sequence[LeftOut], verb: str = " left out") -> str:
+    """3 files left out (2 by `.gitignore:1: /made/`, 1 by `[project] exclude: /old/`)."""
+    rules = [f"{each.files} by `{plain(each.rule)}`" for each in left[:MOST_RULES]]
+    more = [f"{sum(each.files for each in left[MOST_RULES:])} by other patterns"] if len(left) > MOST_RULES else []
+    return f"{counted(sum(each.files for each in left), 'file')}{verb} ({', '.join([*rules, *more])})"
 
 
 def _fixable(findings: Sequence[Finding]) -> list[str]:

@@ -16,6 +16,7 @@ from verifygate.model import (
     Certainty,
     Edit,
     Finding,
+    LeftOut,
     NotAnalysed,
     NotFollowed,
     Outcome,
@@ -28,7 +29,7 @@ from verifygate.model.check_report import CheckReport
 from verifygate.model.json_document import text_of
 from verifygate.report.escape import LONG, plain
 from verifygate.report.issues import Issue, of_check, of_report
-from verifygate.report.phrases import advice
+from verifygate.report.phrases import advice, left_out_words
 from verifygate.report.sarif_rules import rule_of
 from verifygate.report.view import View
 from verifygate.sources.repository import path_in_repository
@@ -70,6 +71,7 @@ def render(report: Report, _prefix: str = "") -> Mapping[str, str]:
     notes = [_notification(text) for text in errored]
     notes += [_notification(f"contradiction, {each.name}: {each.text}") for each in report.contradictions]
     notes += _gaps(view.static.not_analysed, view.static.not_followed, folder)
+    notes += _left_out(view.static.left_out)
     notes += _suppressed(view.static.suppressions, folder)
     version = report.provenance.tool_version
     log = _Log(of_report(view), notes, version, "run", not errored, report.run.permalink, report.provenance.commit)
@@ -77,7 +79,7 @@ def render(report: Report, _prefix: str = "") -> Mapping[str, str]:
 
 
 def render_check(report: CheckReport, _asides: Sequence[str] = ()) -> str:
-    notes = _gaps(report.not_analysed, report.not_followed, report.folder)
+    notes = [*_gaps(report.not_analysed, report.not_followed, report.folder), *_left_out(report.left_out)]
     return _text(_Log(of_check(report), notes, __version__, "check", successful=True), report.folder)
 
 
@@ -102,6 +104,10 @@ def _text(log: _Log, folder: str) -> str:
         provenance = {"repositoryUri": address, "revisionId": log.commit, "mappedTo": {"uriBaseId": _ROOT}}
         run["versionControlProvenance"] = [provenance]
     return text_of({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _left_out(left: Sequence[LeftOut]) -> list[dict[str, Any]]:
+    return [_notification(left_out_words(left), level="note")] if left else []
 
 
 def _driver(log: _Log, codes: Sequence[str]) -> dict[str, Any]:

@@ -6,10 +6,11 @@ import textwrap
 
 from verifygate.base.counts import counted
 from verifygate.model import Check, Outcome, Report, StageResult, StaticDetails, Status, Verdict, WaiverState
+from verifygate.report import trend
 from verifygate.report.causes import causes
 from verifygate.report.escape import LONG, plain
 from verifygate.report.filters import advisory_words, baseline_words, origin_words
-from verifygate.report.phrases import statuses, tally
+from verifygate.report.phrases import left_out_words, statuses, tally
 from verifygate.report.quantities import points
 from verifygate.report.view import View
 
@@ -43,6 +44,8 @@ def summary(report: Report, folder: str) -> str:
     if len(every) > MOST_REASONS:
         lines.append(f"  and {len(every) - MOST_REASONS} more")
     lines += [f"  {_stage(stage)}" for stage in report.stages]
+    if left := View(report).static.left_out:
+        lines.append(f"  left out      {left_out_words(left, '')}")
     lines += _changed(report)
     lines += _left_open(report)
     lines += [
@@ -70,6 +73,8 @@ def summary(report: Report, folder: str) -> str:
     lines += [f"  suppressed    by this change: {plain(each, LONG)}" for each in suppressed[:MOST_REASONS]]
     if (more := len(suppressed) - MOST_REASONS) > 0:
         lines.append(f"    and {more} more")
+    if report.run.history:
+        lines.append(f"  history       {trend.words(report.run.history)}")
     lines.append(f"Reports: {folder}/gate.md" if folder else "Interrupted: no report was written.")
     return "\n".join(lines)
 
@@ -89,10 +94,17 @@ def folded(where: str, text: str) -> list[str]:
 def _changed(report: Report) -> list[str]:
     """What a change did to the findings: how many it brings, leaves and mends."""
     changes = report.changes
-    if changes is None or not (changes.new or changes.open or changes.fixed):
+    if changes is None:
         return []
-    parts = ((changes.new, "new"), (changes.open, "so before it"), (changes.fixed, "fixed"))
+    parts = (
+        (changes.new, "new"),
+        (changes.open, "there before"),
+        (changes.fixed, "fixed"),
+        (changes.removed, "removed with the file"),
+    )
     told = ", ".join(f"{len(found)} {word}" for found, word in parts if found)
+    if not told:
+        return []
     mended = [f"    fixed: {plain(each.path)}: {each.rule} {each.name}" for each in changes.fixed[:MOST_REASONS]]
     more = len(changes.fixed) - MOST_REASONS
     return [f"  change        {told}", *mended, *([f"    and {more} more"] if more > 0 else [])]

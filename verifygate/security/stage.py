@@ -32,7 +32,8 @@ class SecurityStage:
 
     def run(self, context: StageContext) -> StageResult:
         settings = context.settings.security
-        tree = AuditedTree(context.settings.root, context.sources, context.settings.selection.torch_version)
+        selection = context.settings.selection(context.sources.paths)
+        tree = AuditedTree(context.settings.root, context.sources, selection)
         examined = examine(tree, settings, context.progress)
         blocking = set(context.settings.verdict.block)
         ran = {run.rule: run for run in examined.analysers}

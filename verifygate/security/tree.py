@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from verifygate.base.regular_files import read_regular
+from verifygate.config.rule_selection import ALL_RULES, RuleSelection
 from verifygate.sources.file import SourceFile, SourceUnreadableError, is_encodable
 from verifygate.sources.import_resolution import ImportResolver
 from verifygate.sources.tree import Sources
@@ -104,11 +105,12 @@ class Module:
 class AuditedTree:
     """All that the rules look at. Nothing is imported or run."""
 
-    def __init__(self, root: Path, sources: Sources, torch_version: str = "") -> None:
+    def __init__(self, root: Path, sources: Sources, selection: RuleSelection = ALL_RULES) -> None:
         self.root = root
         self.sources = sources
-        self.torch_version = torch_version
-        """The versions of torch that the project allows, as `config.version_pins` writes them; empty if unknown."""
+        self.torch_for = selection.torch_for
+        """Path -> the versions of torch that the file may run on, as `config.version_pins` writes them; empty if
+        unknown."""
 
     @cached_property
     def modules(self) -> tuple[Module, ...]:

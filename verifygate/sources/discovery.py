@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.errors import UsageError
 from verifygate.base.regular_files import open_regular, read_regular
 from verifygate.sources.configuration_file import MAX_FILES, SUFFIXES, ConfigurationFile
 from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, MOST_SEARCHED_BYTES, SourceFile, is_encodable
+from verifygate.sources.left_out import Exclusion
 from verifygate.sources.named_programs import named_programs
-from verifygate.sources.tree import Sources
+from verifygate.sources.tree import Sources, left_out_by_rule
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 BESIDE_SOURCE = (".ipynb", ".pyc")
@@ -28,73 +28,105 @@ SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", "bu
 A `build` or `dist` with Python files of its own is a package that bears the name, and is read."""
 
 
-def read_sources(root: Path, paths: Iterable[str], exclude: Iterable[str] = (), *, confined: bool = True) -> Sources:
+def read_sources(
+    root: Path, paths: Iterable[str], exclude: Iterable[str] | Exclusion = (), *, confined: bool = True
+) -> Sources:
     """Read every Python file and notebook at or below `paths`, which are relative to `root`.
 
-    Folders that hold no project code (hidden ones, environments, build outputs) are skipped; a file named outright is
-    read even there, unless `exclude` matches it. With `confined`, a path that resolves outside `root` is refused.
-    Raises UsageError.
+    Folders that hold no project code (hidden ones, environments, build outputs) are skipped, and what git is told to
+    ignore and does not keep; a file named outright is read even there, unless `exclude` matches it. With `confined`, a
+    path that resolves outside `root` is refused. Raises UsageError.
     """
     found: dict[str, SourceFile] = {}
     configuration: dict[str, ConfigurationFile] = {}
     unreadable: list[tuple[str, str]] = []
-    patterns = tuple(exclude)
+    left: dict[str, str] = {}
+    exclusion = exclude if isinstance(exclude, Exclusion) else Exclusion(exclude)
     for given in paths:
-        start = root / given
-        if not start.exists():
-            raise UsageError("no such file or folder", where=given, remedy="give a path that exists")
-        if confined and not start.resolve().is_relative_to(root.resolve()):
-            raise UsageError(
-                "is outside the project's root",
-                where=given,
-                remedy="sources must be below the configuration's folder",
-            )
-        shut: list[OSError] = []
-        beside: list[Path] = []
-        other: list[Path] = []
+        start = _start_of(root, given, confined=confined)
         tree = root if confined or start.resolve().is_relative_to(root.resolve()) else _folder_of(start)
-        for file in walk(start, shut.append, beside, other) if start.is_dir() else [start]:
-            if file.suffix in BESIDE_SOURCE:
-                other.append(file)
+        walked = _Walked(start)
+        shown = {
+            os.fspath(file): _path_in_reports(file, root, given)
+            for file in (*walked.python, *walked.other, *walked.beside)
+        }
+        out = exclusion.among(start, {path: walked.inside(file) for file, path in shown.items()})
+        left |= {path: why for path, why in out.items() if path.endswith(AUDITED)}
+        for file in (*walked.python, *walked.other):
+            path = shown[os.fspath(file)]
+            if path in found or path in out:
                 continue
-            path = _path_in_reports(file, root, given)
-            if path in found or any(fnmatch(path, pattern) for pattern in patterns):
-                continue
-            if not is_encodable(path):
-                shown = path.encode("utf-8", "backslashreplace").decode()
-                unreadable.append((shown, "its name is no text in this locale: rename it, or set PYTHONUTF8=1"))
-                continue
-            try:
-                found[path] = _read_source(file, path, tree)
-            except OSError as error:
-                unreadable.append((path, f"cannot be read: {error.strerror}"))
-        for file in other:
-            path = _path_in_reports(file, root, given)
-            if path in found or not is_encodable(path) or any(fnmatch(path, pattern) for pattern in patterns):
-                continue
-            read = _read_beside_source(file, path, tree)
+            read = _read(file, path, tree)
             if isinstance(read, SourceFile):
                 found[path] = read
             elif read:
-                unreadable.append((path, read))
+                unreadable.append(read)
+        beside = [each for each in walked.beside if shown[os.fspath(each)] not in out]
         for file in sorted(beside, key=lambda each: len(each.parts))[: MAX_FILES - len(configuration)]:
-            path = _path_in_reports(file, root, given)
-            if is_encodable(path) and not any(fnmatch(path, pattern) for pattern in patterns):
+            path = shown[os.fspath(file)]
+            if is_encodable(path):
                 made = ConfigurationFile(path, os.fspath(file), tree=os.fspath(tree))
                 if why := made.why_not_read:
                     unreadable.append((path, f"cannot be read: {why}"))
                 else:
                     configuration[path] = made
         unreadable += [
-            (_path_in_reports(Path(error.filename), root, given), f"cannot be read: {error.strerror}") for error in shut
+            (_path_in_reports(Path(error.filename), root, given), f"cannot be read: {error.strerror}")
+            for error in walked.shut
         ]
     _resolve_links(found.values())
     unreadable += [
         (path, reason)
         for path, reason in named_programs(root, found.values(), lambda path: not is_walked(root, path))
-        if not any(fnmatch(path, pattern) for pattern in patterns)
+        if not exclusion.leaves_out(path)
     ]
-    return Sources(found.values(), unreadable, configuration.values())
+    out_of_all = {path: why for path, why in left.items() if path not in found}
+    return Sources(found.values(), unreadable, configuration.values(), left_out=left_out_by_rule(out_of_all))
+
+
+class _Walked:
+    """What lies at or below a path: Python files, what else may hold a program, what may configure one."""
+
+    def __init__(self, start: Path) -> None:
+        self._start = f"{start}{os.sep}" if start.is_dir() else ""
+        self.shut: list[OSError] = []
+        self.beside: list[Path] = []
+        self.other: list[Path] = []
+        self.python = list(walk(start, self.shut.append, self.beside, self.other)) if self._start else [start]
+        if not self._start and start.suffix in BESIDE_SOURCE:
+            self.python, self.other = [], [start]
+
+    def inside(self, file: str) -> str:
+        """The way from the folder that was walked to a file; empty for a file that was named outright."""
+        return file[len(self._start) :].replace(os.sep, "/") if self._start else ""
+
+
+def _start_of(root: Path, given: str, *, confined: bool) -> Path:
+    """What a path leads to. Raises UsageError."""
+    start = root / given
+    if not start.exists():
+        raise UsageError("no such file or folder", where=given, remedy="give a path that exists")
+    if confined and not start.resolve().is_relative_to(root.resolve()):
+        raise UsageError(
+            "is outside the project's root",
+            where=given,
+            remedy="sources must be below the configuration's folder",
+        )
+    return start
+
+
+def _read(file: Path, path: str, tree: Path) -> SourceFile | tuple[str, str] | None:
+    """A file as source; path and reason where it cannot be read; None where it is no program."""
+    if file.suffix in BESIDE_SOURCE:
+        read = _read_beside_source(file, path, tree) if is_encodable(path) else None
+        return (path, read) if isinstance(read, str) else read
+    if not is_encodable(path):
+        shown = path.encode("utf-8", "backslashreplace").decode()
+        return shown, "its name is no text in this locale: rename it, or set PYTHONUTF8=1"
+    try:
+        return _read_source(file, path, tree)
+    except OSError as error:
+        return path, f"cannot be read: {error.strerror}"
 
 
 def _folder_of(start: Path) -> Path:
@@ -190,9 +222,12 @@ def _is_there(file: Path) -> bool:
 
 
 def is_walked(root: Path, path: str, exclude: Iterable[str] = ()) -> bool:
-    """Whether `read_sources` of the whole root would read a Python file at this path, whether or not it is there."""
+    """Whether `read_sources` of the whole root would read a Python file at this path, whether or not it is there.
+
+    What git ignores is not asked: a file in an editor is one that somebody named.
+    """
     parts = PurePosixPath(path).parts
-    if not path.endswith(AUDITED) or not is_encodable(path) or any(fnmatch(path, pattern) for pattern in exclude):
+    if not path.endswith(AUDITED) or not is_encodable(path) or Exclusion(exclude).leaves_out(path):
         return False
     return not any(_is_skipped(root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts[:-1]))
 

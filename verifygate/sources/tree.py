@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 from verifygate.sources.configuration_file import ConfigurationFile
 from verifygate.sources.file import Reads, SourceFile, SourceUnreadableError
 
 LARGE_BYTES = 16 * 1024 * 1024
 """From this much source text on, files are released and read again: held, an analysis would take 200 MiB."""
+
+
+MOST_EXAMPLES = 5
+
+
+class LeftOut(NamedTuple):
+    """Files that a walk found and one rule kept from being read."""
+
+    rule: str
+    """`.gitignore:3: /outputs/`, or `[project] exclude: /legacy/`."""
+    files: int
+    examples: tuple[str, ...]
+    """The first paths, in order."""
+
+
+def left_out_by_rule(reasons: Mapping[str, str]) -> tuple[LeftOut, ...]:
+    """Paths that were left out, by what left them out."""
+    by_rule: dict[str, list[str]] = {}
+    for path in sorted(reasons):
+        by_rule.setdefault(reasons[path], []).append(path)
+    return tuple(LeftOut(rule, len(paths), tuple(paths[:MOST_EXAMPLES])) for rule, paths in sorted(by_rule.items()))
 
 
 class Sources:
@@ -21,6 +43,7 @@ class Sources:
         unreadable: Iterable[tuple[str, str]] = (),
         configuration: Iterable[ConfigurationFile] = (),
         links: Iterable[SourceFile] = (),
+        left_out: Iterable[LeftOut] = (),
     ) -> None:
         self.files = tuple(sorted(files, key=lambda file: file.path))
         self.unreadable = tuple(unreadable)
@@ -29,6 +52,8 @@ class Sources:
         """What is no Python and may set a precision."""
         self.links = tuple(links)
         """Symbolic links that are left out of the files, because each is the file of `twin` as a module too."""
+        self.left_out = tuple(left_out)
+        """Sources that the configuration or git leaves out."""
         self._by_path = {file.path: file for file in self.files}
 
     def __iter__(self) -> Iterator[SourceFile]:

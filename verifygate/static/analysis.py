@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property, wraps
-from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from verifygate.base.cpu_time import OFF, Timings
+from verifygate.base.records import replace
 from verifygate.config.version_pins import VersionRange, united
 from verifygate.configured_precision.read import ConfiguredPrecision
 from verifygate.framework_names import Framework
@@ -49,6 +49,7 @@ from verifygate.static.facts.unfollowed_calls import unfollowed_calls
 from verifygate.static.facts.unknown_scalers import unknown_scalers
 from verifygate.static.paths.diagnosis import ViolationReport
 from verifygate.static.paths.entry_points import EntryPoints
+from verifygate.static.paths.settling import NOTHING_SETTLES, Settling, located
 from verifygate.static.symbols.import_graph import ImportGraph
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module, Node, Program
@@ -72,11 +73,11 @@ class Analysis:
     """What the rules see. `modules` are the files that were picked; others are parsed when imported."""
 
     def __init__(
-        self, program: Program, timings: Timings = OFF, versions: Mapping[str, str] = MappingProxyType({})
+        self, program: Program, timings: Timings = OFF, versions: Callable[[str], Mapping[str, str]] = lambda _: {}
     ) -> None:
         self.timings = timings
         self._versions = versions
-        """Package of a framework -> the versions that the project allows."""
+        """Path of a file -> package of a framework -> the versions that the file may run with."""
         self.program = program
         self.modules = [module for path in program.picked if (module := program.module(path)) is not None]
         self.evaluator = Evaluator(self.program, self.modules)
@@ -102,9 +103,10 @@ class Analysis:
         made.decided_by_order = self.decided_by_order
         return made
 
-    def version_of(self, framework: Framework) -> VersionRange | None:
-        """The versions of a framework that the project allows; None where it says nothing of them."""
-        return united(self._versions.get(package, "") for package in framework.packages)
+    def version_of(self, framework: Framework, path: str) -> VersionRange | None:
+        """The versions of a framework that a file may run with; None where nothing is said of them."""
+        versions = self._versions(path)
+        return united(versions.get(package, "") for package in framework.packages)
 
     @shared
     def functions(self) -> list[Function]:
@@ -319,7 +321,16 @@ class Analysis:
     def violations(self, code: str) -> list[ViolationReport]:
         """The violations of the protocol that bear a rule's code, one per place, in order of place."""
         self.decided_by_order.add(code)
-        return self._protocol.get(code, [])
+        return [self._with_way_to_settle(each) for each in self._protocol.get(code, [])]
+
+    def _with_way_to_settle(self, report: ViolationReport) -> ViolationReport:
+        if report.settling is NOTHING_SETTLES:
+            return report
+        return replace(report, settling=self.located(report.settling, report.place.function))
+
+    def located(self, settling: Settling, function: Function) -> Settling:
+        """What would settle something in a function: with the annotation and the command that the project has."""
+        return located(settling, self.call_graph.above(function), self.modules, self.import_graph)
 
     @shared
     def _protocol(self) -> dict[str, list[ViolationReport]]:

@@ -75,7 +75,8 @@ def analyse(
     Raises UsageError where a file that was let go of has changed when it is asked for.
     """
     sources = one_of_each(sources)
-    task = Task(settings, with_constructs, lets_go and sources.are_large, merged, known_as)
+    selection = settings if isinstance(settings, RuleSelection) else settings.selection
+    task = Task(selection, with_constructs, lets_go and sources.are_large, merged, known_as)
     task.rules()  # what cannot be asked is told before anything is looked at
     if not sources.are_large:
         return _complete(analyse_part(sources, task, means.timings), sources)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from verifygate.base.cpu_time import OFF, Timings
 from verifygate.base.errors import UsageError
@@ -24,7 +23,9 @@ from verifygate.model import (
     PathStep,
     Place,
     Suppression,
+    Witness,
 )
+from verifygate.model.finding import SETTLED_BY
 from verifygate.model.fingerprint import Fingerprints
 from verifygate.sources import suppressions
 from verifygate.sources.configuration_file import SUFFIXES
@@ -40,17 +41,15 @@ from verifygate.static.failures import gave_up, place_of
 from verifygate.static.idioms.half_weights import ABOUT_WEIGHTS, WEIGHTS
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs, unfollowed
+from verifygate.static.paths.settling import Settling
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import chosen, load_rules, too_new
-from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match
+from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match, Rule
 from verifygate.static.silencing import suppressed
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Program
 from verifygate.static.syntax.evaluated_text import text_that_is_run
 from verifygate.static.syntax.parser import UnparsableError
-
-if TYPE_CHECKING:
-    from verifygate.config.settings import StaticSettings
 
 Matches = list[tuple[LoadedRule, Match | ConfigurationMatch]]
 
@@ -65,7 +64,7 @@ ODD_LETTERS = "names of AMP are written in letters that Python reads as plain on
 class Task:
     """What is asked about some sources, whichever part of them is looked at."""
 
-    settings: StaticSettings | RuleSelection
+    settings: RuleSelection
     with_constructs: bool = True
     lets_go: bool = False
     """Of the text of the sources, only what is looked at is held."""
@@ -81,14 +80,18 @@ class Task:
     def rules(self) -> tuple[dict[str, LoadedRule], dict[str, LoadedRule]]:
         """The rules that are asked for, and those among them that can run. Raises UsageError where none can."""
         asked = chosen(self.settings.select, self.settings.ignore)
-        version = self.settings.torch_version
-        loaded = {code: each for code, each in asked.items() if not too_new(each, version)}
+        versions = self.settings.torch_versions
+        loaded = {code: each for code, each in asked.items() if not all(too_new(each, version) for version in versions)}
         if not loaded:
             raise UsageError(
-                f"no rule is left to run: {', '.join(asked)} needs a newer torch than {version}",
+                f"no rule is left to run: {', '.join(asked)} needs a newer torch than {' and '.join(versions)}",
                 remedy="widen what is selected, or raise `torch_version` in [static]",
             )
         return asked, loaded
+
+    def applies(self, code: str, path: str) -> bool:
+        """Whether a rule that runs is about what a file may run on."""
+        return not too_new(load_rules()[code], self.settings.torch_for(path))
 
 
 def analyse_part(sources: Sources, task: Task, timings: Timings = OFF) -> AnalysisResult:
@@ -115,7 +118,7 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
         warnings.simplefilter("ignore")  # the audited code's own SyntaxWarnings are no business of the gate
         with timings.part("pick files"):
             picker = Prefilter(sources, load_rules().values())
-        analysis = _analysis(picker, sources, timings, task.settings.framework_versions)
+        analysis = _analysis(picker, sources, timings, task.settings.frameworks_for)
         written = [each for file in sources for each in suppressions.directives(file, tuple(load_rules()))]
         with timings.part("precision contract"):
             scanned = byte_facts(sources)
@@ -124,11 +127,14 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
             with timings.part("let go of what rules do not look at"):
                 analysis.program.let_go()
         matches, broken, analysis = _matches(loaded, analysis, timings)
+        matches = [(rule, match) for rule, match in matches if task.applies(rule.rule.code, match.place.path)]
         lacking = {each.rule for each in broken} | (analysis.decided_by_order if analysis.broken else set())
         broken += analysis.broken
         causes: dict[str, Hashable] = {}
         found = sorted(_findings(matches, sources, causes, task.known_as), key=lambda finding: finding.order)
-        kept, silenced, idle, problems = suppressed(found, written, set(loaded))
+        kept, silenced, idle, problems = suppressed(
+            found, written, lambda code, path: code in loaded and task.applies(code, path)
+        )
         kept, switched_off = _switch_off(kept, task.settings)
         silenced += switched_off
         kept = _once(kept, sources)
@@ -170,7 +176,7 @@ def _checked(sources: Sources, lost: set[str]) -> int:
 
 
 def _analysis(
-    picker: Prefilter, sources: Sources, timings: Timings, versions: Mapping[str, str] = MappingProxyType({})
+    picker: Prefilter, sources: Sources, timings: Timings, versions: Callable[[str], Mapping[str, str]]
 ) -> Analysis:
     """An analysis of AMP code and, where that matters, of what stands beside it.
 
@@ -197,7 +203,7 @@ def _matches(
             try:
                 for match in rule.check(analysis):
                     if not _is_expected(match, analysis):
-                        matches.append((rule, _at_most_likely(match, analysis)))
+                        matches.append((rule, _at_most_likely(_settled(match, rule.rule, analysis), analysis)))
             except Exception as error:
                 first = next(iter(analysis.program.picked), next(analysis.program.sources.paths, "."))
                 broken.append(gave_up(error, first, f"{code} {rule.rule.name}", code))
@@ -214,6 +220,13 @@ def _given_up(broken: Iterable[NotFollowed]) -> Iterator[NotAnalysed]:
 def _is_expected(match: Match | ConfigurationMatch, analysis: Analysis) -> bool:
     """Whether a test expects it: none expects anything of a file that is no source."""
     return isinstance(match, Match) and expected(match.place, analysis.enclosing)
+
+
+def _settled(match: Match | ConfigurationMatch, rule: Rule, analysis: Analysis) -> Match | ConfigurationMatch:
+    """The match with the run that would show it, where a run can, and nothing is known that would keep it from that."""
+    if not isinstance(match, Match) or match.certain or match.assumes or Witness.RUN not in rule.witnesses:
+        return match
+    return replace(match, settling=analysis.located(Settling(by_run=True), match.place.function))
 
 
 def _at_most_likely(match: Match | ConfigurationMatch, analysis: Analysis) -> Match | ConfigurationMatch:
@@ -234,9 +247,7 @@ def _once(found: list[Finding], sources: Sources) -> list[Finding]:
     ]
 
 
-def _switch_off(
-    found: list[Finding], settings: StaticSettings | RuleSelection
-) -> tuple[list[Finding], list[Suppression]]:
+def _switch_off(found: list[Finding], settings: RuleSelection) -> tuple[list[Finding], list[Suppression]]:
     """Findings that stay, and those that `per_file_ignores` takes away: these are listed like any suppression."""
     kept: list[Finding] = []
     silenced: list[Suppression] = []
@@ -290,7 +301,7 @@ def _findings(
                 PathStep(path=step.path, line=step.line, text=f"{label}: {sources.line(step.path, step.line)}")
                 for step, label in match.steps
             ),
-            details=(*match.details, *_assumed(match)),
+            details=(*match.details, *_assumed(match, rule)),
             places=tuple(
                 Place(path=each.path, line=each.line, end_line=each.end_line, text=sources.line(each.path, each.line))
                 for each in match.places
@@ -302,11 +313,14 @@ def _findings(
         )
 
 
-def _assumed(match: Match | ConfigurationMatch) -> tuple[Detail, ...]:
-    """What keeps a match from being certain."""
+def _assumed(match: Match | ConfigurationMatch, rule: Rule) -> tuple[Detail, ...]:
+    """What keeps a match from being certain, and what would settle it, where that is known."""
     if match.certain:
         return ()
-    return (Detail(label="assumes", values=(match.assumes or "what the source leaves open is as described",)),)
+    assumed = Detail(label="assumes", values=(match.assumes or "what the source leaves open is as described",))
+    run = match.settling.run if Witness.RUN in rule.witnesses else ""
+    ways = tuple(filter(None, (match.settling.annotation, run and f"run {run}")))
+    return (assumed, Detail(label=SETTLED_BY, values=ways)) if ways else (assumed,)
 
 
 def _column(sources: Sources, place: Location | Setting) -> int:

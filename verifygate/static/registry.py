@@ -87,7 +87,7 @@ def check_rules(settings: Settings) -> None:
 
 
 def too_new(loaded: LoadedRule, torch_version: str) -> bool:
-    """Whether a rule asks for what no torch version that a project allows has yet."""
+    """Whether a rule asks for what none of these torch versions has yet."""
     return bool(loaded.rule.torch and torch_version) and not VersionRange.of(torch_version).reaches(loaded.rule.torch)
 
 

@@ -11,6 +11,7 @@ from verifygate.base.records import record
 from verifygate.configured_precision.setting import Setting
 from verifygate.model import Applicability, Detail, Severity, Witness
 from verifygate.protocol import Violation
+from verifygate.static.paths.settling import NOTHING_SETTLES, Settling
 from verifygate.static.symbols.location import Location
 from verifygate.static.syntax.names import last_name
 from verifygate.torch_names import SHARPNESS_STEPS
@@ -56,6 +57,8 @@ class Match:
     """What is at fault. Matches of one rule with one cause become one finding, which lists the others' locations."""
     assumes: str = ""
     """What keeps it from being certain, where that is known."""
+    settling: Settling = NOTHING_SETTLES
+    """What would settle that."""
 
 
 @record
@@ -72,6 +75,7 @@ class ConfigurationMatch:
     places: tuple[Location, ...] = ()
     cause: Hashable = None
     assumes: str = ""
+    settling: Settling = NOTHING_SETTLES
 
 
 Checker = Callable[["Analysis"], Iterable[Match | ConfigurationMatch]]
@@ -161,7 +165,13 @@ class ProtocolMatch:
         message = self.message.format(text=statement_text(report.place))
         remedy = TWO_STEPS_REMEDY if self.rule.code in _OF_ONE_STEP and _takes_two_steps(report) else ""
         return Match(
-            report.place, message, certain=report.certain, steps=report.path, remedy=remedy, assumes=report.assumes
+            report.place,
+            message,
+            certain=report.certain,
+            steps=report.path,
+            remedy=remedy,
+            assumes=report.assumes,
+            settling=report.settling,
         )
 
 

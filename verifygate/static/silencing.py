@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 
 from verifygate.base.records import replace
@@ -17,9 +17,12 @@ from verifygate.static.registry import load_rules
 
 
 def suppressed(
-    found: list[Finding], written: Iterable[suppressions.Directive], active: set[str]
+    found: list[Finding], written: Iterable[suppressions.Directive], active: Callable[[str, str], bool]
 ) -> tuple[list[Finding], list[Suppression], list[Suppression], list[Finding]]:
-    """Findings that stay, comments that silence one, comments that may silence a run's, and what is wrong with them."""
+    """Findings that stay, comments that silence one, comments that may silence a run's, and what is wrong with them.
+
+    `active` says whether a rule looked at a file.
+    """
     names = {loaded.rule.name: code for code, loaded in load_rules().items()}
     of_rule: dict[tuple[str, str], list[Finding]] = {}
     for finding in found:
@@ -61,14 +64,14 @@ def suppressed(
                 path=directive.path, line=directive.comment_line, rule=code, reason=reason, finding="",
                 covers=directive.line,
             ))  # fmt: skip
-        elif code in active and not directive.foreign:
+        elif active(code, directive.path) and not directive.foreign:
             problems.append(
                 _complaint(
                     directive, SuppressionProblem.UNUSED_SUPPRESSION, f"nothing here breaks {code}: remove the comment"
                 )
             )
     kept = [each for each in found if each.fingerprint not in gone]
-    return kept, silenced, idle, _told_apart(problem for problem in problems if problem.rule in active)
+    return kept, silenced, idle, _told_apart(problem for problem in problems if active(problem.rule, problem.path))
 
 
 def _told_apart(problems: Iterable[Finding]) -> list[Finding]:

@@ -10,6 +10,7 @@ from verifygate.model import (
     Check,
     Evidence,
     EvidenceClass,
+    LeftOut,
     Outcome,
     Severity,
     StageResult,
@@ -37,15 +38,13 @@ class StaticStage:
         from verifygate.static.engine import Means, analyse  # the parser and the rules load only when they are needed
 
         context.progress(f"reading {len(context.sources)} files")
-        outcome = analyse(context.sources, context.settings.selection, means=Means(jobs=0))
+        selection = context.settings.selection(context.sources.paths)
+        outcome = analyse(context.sources, selection, means=Means(jobs=0))
         blocking = set(context.settings.verdict.block)
         analysed = _analysed_check(outcome.not_analysed, outcome.files_checked)
         of_rules = (
             *(_rule_check(code, outcome, blocking) for code in outcome.rules),
-            *(
-                _not_applicable(code, _too_new(code, context.settings.selection.torch_version))
-                for code in outcome.too_new
-            ),
+            *(_not_applicable(code, _too_new(code, selection.torch_versions)) for code in outcome.too_new),
         )
         nothing = analysed.status is Status.PASS and all(each.status is Status.NOT_APPLICABLE for each in of_rules)
         files = counted(outcome.files_checked, "file")
@@ -61,6 +60,7 @@ class StaticStage:
                 constructs=outcome.constructs,
                 not_analysed=outcome.not_analysed,
                 not_followed=outcome.not_followed,
+                left_out=tuple(LeftOut(**each._asdict()) for each in context.sources.left_out),
                 suppressions=outcome.suppressions,
                 idle_suppressions=outcome.idle_suppressions,
                 contract=outcome.contract,
@@ -159,11 +159,11 @@ def _not_applicable(code: str, why: str) -> Check:
     )
 
 
-def _too_new(code: str, torch_version: str) -> str:
+def _too_new(code: str, versions: tuple[str, ...]) -> str:
     from verifygate.static.registry import load_rules
 
     needs = load_rules()[code].rule.torch
-    return f"not run: it is about torch {needs} and newer, and the project supports {torch_version}"
+    return f"not run: it is about torch {needs} and newer, and the project supports {' and '.join(versions)}"
 
 
 def _counted(findings: int, silenced: list[Suppression]) -> str:

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
 from verifygate.check import answer_cache
-from verifygate.config.version_pins import FolderFiles, allowed_versions
+from verifygate.config.tree_versions import TreeVersions, versions_of_tree
 from verifygate.sources import git
 from verifygate.sources.commit_tree import CommitTree
 from verifygate.sources.configuration_file import MAX_FILES
 from verifygate.sources.discovery import is_walked, read_sources
 from verifygate.sources.file import is_encodable
+from verifygate.sources.repository import folder_in_repository
 from verifygate.sources.tree import Sources
 from verifygate.sweep.units import Unit
 
@@ -39,22 +40,28 @@ def identify(unit: Unit) -> Identity:
     if not unit.commit:
         sources = read_sources(folder, (".",))
         _refuse_empty(sources, unit)
-        versions = repr(sorted(allowed_versions(FolderFiles(folder)).items()))
-        return Identity(answer_cache.key_of([*question, versions], sources), sources=sources)
+        versions = versions_of_tree(sources.paths, folder)
+        return Identity(answer_cache.key_of([*question, repr(versions)], sources), sources=sources)
     commit = git.resolve(folder, unit.commit, unit.name)
-    tree, _ = _tree_of(folder, commit, unit)
-    return Identity(answer_cache.key_of([*question, "tree", tree], Sources(())), commit)
+    tree, names = _tree_of(folder, commit, unit)
+    # The digest of a part of a repository says nothing of the versions that folders around it allow.
+    around = [repr(_versions_at(folder, commit, names))] if folder_in_repository(folder) else []
+    return Identity(answer_cache.key_of([*question, "tree", tree, *around], Sources(())), commit)
 
 
-def read(unit: Unit, identity: Identity) -> tuple[Sources, dict[str, str]]:
-    """The files of a unit, and the versions that it allows of torch and of frameworks. Raises UsageError."""
+def read(unit: Unit, identity: Identity) -> tuple[Sources, TreeVersions]:
+    """The files of a unit, and the versions that they allow of torch and of frameworks. Raises UsageError."""
     folder = _folder_of(unit)
     if identity.sources is not None:
-        return identity.sources, allowed_versions(FolderFiles(folder))
+        return identity.sources, versions_of_tree(identity.sources.paths, folder)
     _, names = _tree_of(folder, identity.commit, unit)
     sources = _sources_at(folder, identity.commit, names)
     _refuse_empty(sources, unit)
-    return sources, allowed_versions(CommitTree(folder, identity.commit))
+    return sources, _versions_at(folder, identity.commit, sources.paths)
+
+
+def _versions_at(folder: Path, commit: str, paths: Iterable[str]) -> TreeVersions:
+    return versions_of_tree(paths, folder, lambda top: CommitTree(top, commit))
 
 
 def _folder_of(unit: Unit) -> Path:

@@ -163,3 +163,38 @@ def test_an_entry_that_fails_by_itself_is_not_measured(tmp_path: Path):
 
     assert {status for status, _ in checks.values()} == {Status.NOT_MEASURED}
     assert "KeyError" in checks["execution.oracle-inf-injection"][1]
+
+
+def updated(before: float, after: float, **more: Any) -> dict[str, Any]:
+    return {"event": "updated", "window": 2, "site": ["train.py", 12], "before": before, "after": after} | more
+
+
+@pytest.mark.parametrize(("next_optimizer", "status"), [(1, Status.PASS), (0, Status.FAIL)])
+def test_one_update_behind_the_steps_of_two_networks(next_optimizer: int, status: Status):
+    """The inf of a discriminator is answered for behind the generator's step; not behind its own next one."""
+    backward = {"event": "move", "kind": "backward", "window": 2, "site": ["train.py", 10]}
+    events = (
+        {"event": "poisoned", "window": 2, "optimizer": 0, "site": ["train.py", 8]},
+        stepped(1.0, 256.0, moved=False, window=2),
+        backward,
+        stepped(2.0, 256.0, optimizer=next_optimizer, window=2),
+        updated(256.0, 128.0, backoff=0.5),
+        backward | {"window": 3},
+        stepped(3.0, 128.0, window=3),
+        stepped(4.0, 128.0, window=3, optimizer=1),
+        updated(128.0, 128.0, backoff=0.5, window=3),
+        {"event": "enough"},
+    )
+    answer = inf_injection.judge(Seen(events), guarded=True)
+    assert (answer.status, bool(answer.blames)) == (status, status is Status.FAIL), answer.actual
+
+
+@pytest.mark.parametrize(("taken_up", "status"), [(128.0, Status.NOT_MEASURED), (65536.0, Status.FAIL)])
+def test_a_scaler_that_a_resumed_run_builds_anew(taken_up: float, status: Status):
+    """It has learned what its loaded state says; without that, the scale is back where it began."""
+    made = {"event": "scaler", "window": 0, "scale": 65536.0, "site": ["train.py", 3]}
+    poisoned = {"event": "poisoned", "window": 0, "optimizer": 0, "site": ["train.py", 8]}
+    first = (made, poisoned, updated(256.0, 128.0))
+    events = (*first, made | {"window": 1}, poisoned, updated(taken_up, taken_up / 2), {"event": "enough"})
+    answer = edge_cases.overflow_streak(Seen(events), True)
+    assert (answer.status, bool(answer.blames)) == (status, status is Status.FAIL), answer.actual

@@ -9,7 +9,8 @@ import pytest
 
 from verifygate.config.settings import OraclesSettings, ResumeSettings
 from verifygate.execution.oracles.answers import Answer
-from verifygate.execution.oracles.resume import ask
+from verifygate.execution.oracles.resume import questions
+from verifygate.execution.oracles.runs import answered
 from verifygate.execution.oracles.step import ask_the_oracles
 from verifygate.execution.scrub import Scrubber
 from verifygate.model import Status
@@ -93,7 +94,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
         (root / f"train{number}.py").write_text(text, encoding="utf-8")
     settings = OraclesSettings(steps=4, resume=tuple(commands(f"train{at}.py") for at in range(len(PROGRAMS))))
     confined = Subject(root, Path(sys.executable), isolation="auto")
-    found = ask(confined, settings, root, tmp_path_factory.mktemp("private"))
+    private = tmp_path_factory.mktemp("private")
+    found = answered(confined, private, questions(settings, root, private))
     return dict(zip(PROGRAMS, found, strict=True))
 
 

@@ -8,6 +8,8 @@ from tiny_torch import TinyTorch
 
 from verifygate.events.record import Event
 from verifygate.static.machine.machine import Machine
+from verifygate.static.machine.store import Store
+from verifygate.static.machine.values import Address, constant
 
 HEAD = """
 import torch
@@ -77,3 +79,17 @@ def test_what_is_kept_changes_no_value_and_no_event(text: str, is_answered: bool
 
 def _events(machine: Machine) -> list[Event]:
     return [each.event for each in machine.events]
+
+
+def test_what_a_call_wrote_is_no_more_than_that() -> None:
+    """Layers of the store grow together; what an older one holds was not written since."""
+    store = Store()
+    for number in range(6):
+        store.write(Address(number, None), "n", constant(number))
+        store = store.fork()
+    start = store.fork()
+    written = {Address(name, None): {"n": constant(9)} for name in ("a", "b", 3)}
+    for address in written:
+        store.write(address, "n", constant(9))
+    store = store.fork()
+    assert store.changes(start) == written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from verifygate.config.rule_selection import RuleSelection
-from verifygate.model import Finding
+from verifygate.model import Certainty, Finding
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
@@ -180,3 +180,87 @@ def test_a_region_whose_dtype_a_global_switch_sets_is_not_followed():
     assert found(text, "AMP305") is None
     switch = '    torch.set_autocast_dtype("cuda", torch.bfloat16)\n'
     assert found(text.replace(switch, ""), "AMP305") is not None
+
+
+def settled(files: dict[str, str], rule: str) -> tuple[str, tuple[str, ...]]:
+    sources = Sources([SourceFile(path, (HEAD + text).encode()) for path, text in files.items()])
+    (finding,) = analyse(sources, RuleSelection(select=(rule,))).findings
+    assert (finding.certainty is Certainty.LIKELY) or not finding.settled_by
+    return finding.certainty.value, finding.settled_by
+
+
+HELPER = """class Helper:
+    def prepare(self, scaler, optimizer):
+        {does}
+
+
+"""
+HELPED = LOOP.replace("def train(net,", "def train(net, helper{annotation},").replace(
+    "        nn.utils", "        helper.prepare({own}, {name})\n        nn.utils"
+)
+
+
+def helped(annotation: str = "", does: str = "print(optimizer)") -> dict[str, str]:
+    loop = HELPED.format(annotation=annotation, optimizer="opt", scaler="scaler", name="opt", own="scaler")
+    return {"train.py": HELPER.format(does=does) + loop}
+
+
+def test_the_annotation_that_is_proposed_settles_it():
+    """Either way: the call is followed then."""
+    at = HELPER.count("\n") + HEAD.count("\n") + 1
+    said = f"annotate `helper` (train.py:{at}), with `Helper` if that is what it is"
+    assert settled(helped(), "AMP201") == ("likely", (said,))
+    assert settled(helped(": Helper"), "AMP201") == ("certain", ())
+    assert found(helped(": Helper", "scaler.unscale_(optimizer)")["train.py"], "AMP201") is None
+
+
+def test_no_annotation_is_proposed_that_is_a_guess():
+    """Two classes have such a method."""
+    text = helped()["train.py"]
+    another = HELPER.format(does="pass").replace("Helper", "Other")
+    assert settled({"train.py": another + text}, "AMP201") == ("likely", ())
+
+
+OPTIONS = """def train(net, args, data):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for x in data:
+        opt.zero_grad()
+        scaler.scale(net(x).mean()).backward()
+        if not args.clip_scaled:
+            scaler.unscale_(opt)
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        scaler.step(opt)
+        scaler.update()
+"""
+MAIN = 'from train import train\nif __name__ == "__main__":\n    train(nn.Linear(2, 1), parse(), load())\n'
+
+
+def test_a_run_is_the_command_of_the_one_program_and_what_it_needs():
+    run = "run `verifygate probe -- python main.py`, with `args.clip_scaled` true"
+    assert settled({"train.py": OPTIONS, "main.py": MAIN}, "AMP201") == ("likely", (run,))
+    assert settled({"train.py": OPTIONS}, "AMP201") == ("likely", ())
+    both = {"train.py": OPTIONS, "main.py": MAIN, "again.py": MAIN}
+    assert settled(both, "AMP201") == ("likely", ()), "which of two programs is a guess"
+    called = MAIN.replace("    train(nn.Linear", "    print(nn.Linear")
+    assert settled({"train.py": OPTIONS, "main.py": called}, "AMP201") == ("likely", ()), "it does not come there"
+    test = "from train import train\n\n\ndef test_it():\n    train(nn.Linear(2, 1), object(), [])\n"
+    by_test = "run `pytest --verifygate tests/test_it.py`, with `args.clip_scaled` true"
+    assert settled({"train.py": OPTIONS, "tests/test_it.py": test}, "AMP201") == ("likely", (by_test,))
+
+
+def test_of_a_rule_that_a_run_can_show_the_run_is_named():
+    """Also of one that looks at facts; a script needs no guard where nothing imports it."""
+    text = """net = nn.Linear(2, 1).cuda()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+kind = torch.float16 if choose() else torch.float32
+for x in load():
+    opt.zero_grad()
+    with torch.autocast("cuda", dtype=kind):
+        loss = net(x).mean()
+    loss.backward()
+    opt.step()
+"""
+    run = "run `verifygate probe -- python train.py`"
+    assert settled({"train.py": text}, "AMP305") == ("likely", (run,))
+    assert settled({"train.py": text, "other.py": "import train\n"}, "AMP305") == ("likely", ())

@@ -99,12 +99,20 @@ def overflow_streak(seen: Seen, guarded: bool) -> Answer:
 
 def _made_anew(seen: Seen) -> Answer | None:
     """FAIL where the scale that the overflows have lowered is lost, because a scaler is built in the loop."""
-    later = [scaler for scaler in seen.of("scaler") if scaler["window"] > 0]
+    later = [scaler for scaler in seen.of("scaler") if scaler["window"] > 0 and not _takes_up(scaler, seen)]
     if not later or not any(scaler["site"] == first["site"] for scaler in later for first in seen.of("scaler")):
         return None
     text = f"a scaler is built in the loop: its scale is back at {later[0]['scale']:g} whatever it has learned"
     blame = Blame(Violation.SCALER_RECREATED, place(later[0]), text)
     return Answer(Status.FAIL, text, (Fact(text, blame.place),), (blame,), "build the scaler once, before the loop")
+
+
+def _takes_up(scaler: Event, seen: Seen) -> bool:
+    """Whether a scaler that is built later goes on with the scale of the last update: its state was loaded."""
+    at = next(at for at, event in enumerate(seen.events) if event is scaler)
+    before = [event["after"] for event in seen.events[:at] if event["event"] == "updated"]
+    behind = [event["before"] for event in seen.events[at:] if event["event"] == "updated"]
+    return bool(before and behind and before[-1] == behind[0] != scaler["scale"])
 
 
 _FLOOR = "stop when the scale falls below a floor, 1 for example: gradients that overflow there are broken, not large"

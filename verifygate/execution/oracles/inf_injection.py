@@ -33,6 +33,20 @@ class _Window:
             if event["event"] == "stepped" and (wanted is None or event["optimizer"] == wanted)
         ]
 
+    @property
+    def updates(self) -> list[Event]:
+        """Those of the scaler for this window; behind the next backward, where that one is another optimizer's."""
+        inside = [event for event in self.inside if event["event"] == "updated"]
+        if inside or not self.steps:
+            return inside
+        skipped = {step["optimizer"] for step in self.steps}
+        for event in self.behind:
+            if event["event"] == "stepped" and event["optimizer"] in skipped:
+                break
+            if event["event"] == "updated":
+                return [event]
+        return []
+
 
 def judge(seen: Seen, *, guarded: bool, may_stop: bool = False, what: str = "an inf in one gradient") -> Answer:
     """The answer for a run in which `what` was put.
@@ -186,7 +200,7 @@ def _harmed(window: _Window, what: str, faults: list[Blame], damage: list[Event]
 
 def _scale_kept(window: _Window) -> Answer | None:
     """FAIL where no update of the window halved the scale."""
-    updates = [event for event in window.inside if event["event"] == "updated"]
+    updates = window.updates
     if any(event["after"] == event["before"] * event["backoff"] for event in updates):
         return None
     if not updates:

@@ -10,7 +10,7 @@ from typing import Any
 from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles import edge_cases, inf_injection, numbers, scale_invariance, update
 from verifygate.execution.oracles.answers import Answer, cannot_run, with_cuda_emulated
-from verifygate.execution.oracles.runs import EMULATION, Job, Seen, run_jobs
+from verifygate.execution.oracles.runs import EMULATION, Job, Questions, Seen, answered
 from verifygate.model import Status
 from verifygate.process.subject import Subject
 
@@ -74,8 +74,13 @@ def examine(
 
     Raises EntryError for an entry that cannot be run, OSError where the interpreter cannot be started.
     """
+    answered(subject, folder, questions(settings, entries, edges=edges))
+
+
+def questions(settings: OraclesSettings, entries: Sequence[Entry], *, edges: bool = True) -> Questions[None]:
+    """The runs that the entries need. In the end each entry has its answers."""
     plain = [_job(settings, entry, {"windows": settings.steps}, sampled=edges) for entry in entries]
-    for entry, seen in zip(entries, run_jobs(subject, plain, _new(folder, "plain")), strict=True):
+    for entry, seen in zip(entries, (yield plain), strict=True):
         entry.seen = seen
         if seen.error is not None or not seen.steps:
             answer = cannot_run(seen)
@@ -87,7 +92,7 @@ def examine(
             entry.answers[NUMBERS] = with_cuda_emulated(skipped, [seen]) if seen.emulated else skipped
     alive = [entry for entry in entries if SCALE not in entry.answers]
     plans = [(entry, name, job) for entry in alive for name, job in _plan(settings, entry, edges).items()]
-    runs = run_jobs(subject, [job for _, _, job in plans], _new(folder, "oracles")) if plans else []
+    runs = (yield [job for _, _, job in plans]) if plans else []
     by_entry: dict[int, dict[str, Seen]] = {id(entry): {} for entry in alive}
     for (entry, name, _), one in zip(plans, runs, strict=True):
         by_entry[id(entry)][name] = one
@@ -95,7 +100,7 @@ def examine(
         if edges and _is_without_cuda(entry.seen):
             by_entry[id(entry)]["no-cuda"] = entry.seen
         _answer(entry, by_entry[id(entry)])
-    _settle(subject, settings, alive, by_entry, folder)
+    yield from _settle(settings, alive, by_entry)
     for entry in alive:
         _note_emulation(entry, by_entry[id(entry)])
 
@@ -186,12 +191,8 @@ def _note_emulation(entry: Entry, runs: Mapping[str, Seen]) -> None:
 
 
 def _settle(
-    subject: Subject,
-    settings: OraclesSettings,
-    alive: Iterable[Entry],
-    runs: Mapping[int, Mapping[str, Seen]],
-    folder: Path,
-) -> None:
+    settings: OraclesSettings, alive: Iterable[Entry], runs: Mapping[int, Mapping[str, Seen]]
+) -> Questions[None]:
     """Compare the scales; where they differ, run the low one again to see what equal runs differ by."""
     unsettled = []
     for entry in alive:
@@ -206,7 +207,7 @@ def _settle(
     if not unsettled:
         return
     jobs = [_plan(settings, entry, False)["low"] for entry in unsettled]
-    for entry, again in zip(unsettled, run_jobs(subject, jobs, _new(folder, "again")), strict=True):
+    for entry, again in zip(unsettled, (yield jobs), strict=True):
         own = runs[id(entry)]
         answer = scale_invariance.judge(own["low"], own["high"], again, switched_on=entry.can_be_switched_on)
         assert answer is not None  # noqa: S101 - with a second run there is always an answer
@@ -217,9 +218,3 @@ def _worse(one: Answer | None, other: Answer) -> Answer:
     if one is None:
         return other
     return min((one, other), key=lambda answer: ORDER.index(answer.status))
-
-
-def _new(folder: Path, name: str) -> Path:
-    made = folder / name
-    made.mkdir(parents=True)
-    return made

@@ -15,10 +15,9 @@ from typing import Any
 from verifygate.config.settings import OraclesSettings, ResumeSettings
 from verifygate.execution.oracles.answers import Answer, Fact, died, with_cuda_emulated
 from verifygate.execution.oracles.planning import Entry, around
-from verifygate.execution.oracles.runs import Event, Job, Seen, place, run_jobs
+from verifygate.execution.oracles.runs import Event, Job, Questions, Seen, place
 from verifygate.execution.oracles.scale_invariance import MARGIN, NOISE_LIMIT, distance
 from verifygate.model import Status
-from verifygate.process.subject import Subject
 
 RESUME = "oracle-resume"
 MOST_WINDOWS = 200
@@ -37,15 +36,12 @@ STATES = {
 REMEDY = "save what is named with the checkpoint, and load it before the first step"
 
 
-def ask(subject: Subject, settings: OraclesSettings, root: Path, folder: Path) -> list[Answer]:
-    """The answer for each entry of `execution.oracles.resume`. Raises EntryError, OSError."""
+def questions(settings: OraclesSettings, root: Path, folder: Path) -> Questions[list[Answer]]:
+    """The runs that the entries of `execution.oracles.resume` need, then the answers; checkpoints are in `folder`."""
     entries, kept = settings.resume, []
     for number, _ in enumerate(settings.resume):
         kept.append(folder / f"checkpoint{number}")
         kept[-1].mkdir(parents=True)
-    first, then = folder / "broken", folder / "resumed"
-    first.mkdir()
-    then.mkdir()
 
     def job(entry: ResumeSettings, command: str, windows: int, own: Path | None = None, *, stop: bool = False) -> Job:
         watched = (("oracle", {"windows": windows}), ("resume", {"stop": stop}))
@@ -53,13 +49,13 @@ def ask(subject: Subject, settings: OraclesSettings, root: Path, folder: Path) -
         return Job(command if own is None else _in(own, command), root, instruments, settings.seconds, own)
 
     jobs = [job(each, each.train, MOST_WINDOWS, own, stop=True) for each, own in zip(entries, kept, strict=True)]
-    broken = run_jobs(subject, jobs, first)
+    broken = yield jobs
     jobs = []
     for each, own, seen in zip(entries, kept, broken, strict=True):
         if (saved := _saved(seen)) is not None:
             unbroken = job(each, each.train, saved["window"] + settings.steps)
             jobs += [unbroken, unbroken, job(each, each.resume, settings.steps, own)]
-    runs = iter(run_jobs(subject, jobs, then) if jobs else [])
+    runs = iter((yield jobs) if jobs else [])
     return [_answer(seen, runs) for seen in broken]
 
 

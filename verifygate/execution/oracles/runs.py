@@ -8,10 +8,10 @@ import os
 import re
 import shlex
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.endings import Ending, Kind, Raised, classed, is_installed
@@ -30,6 +30,7 @@ TAKEN = re.compile(r"EADDRINUSE|address already in use", re.IGNORECASE)
 
 Event = dict[str, Any]
 Place = tuple[str, int]
+T = TypeVar("T")
 
 
 class EntryError(Exception):
@@ -145,6 +146,65 @@ def run_jobs(subject: Subject, jobs: Sequence[Job], folder: Path, *, parallel: i
         for at, each in zip(crowded, _run_forked(subject, [jobs[at] for at in crowded], alone, 1), strict=True):
             seen[at] = each
     return seen
+
+
+Questions = Generator[Sequence["Job"], list[Seen], T]
+"""Runs that questions need, batch after batch, each with what was told of it; then what follows from all."""
+
+
+def answered(subject: Subject, folder: Path, questions: Questions[T]) -> T:
+    """What follows from the runs of one questioner. Raises what `run_jobs` does."""
+    (answer,) = answered_together(subject, folder, [questions])
+    if isinstance(answer, EntryError | OSError):
+        raise answer
+    found: T = answer
+    return found
+
+
+def answered_together(
+    subject: Subject, folder: Path, questions: Sequence[Questions[Any]]
+) -> list[Any | EntryError | OSError]:
+    """The same of several, whose batches run side by side: each starts the interpreter once, and no core waits.
+
+    An answer is the EntryError or OSError where one's runs could not be started; the others go on.
+    """
+    answers: list[Any] = [None] * len(questions)
+    told: dict[int, list[Seen] | Exception | None] = dict.fromkeys(range(len(questions)))
+    turn = 0
+    while told:
+        batches: dict[int, Sequence[Job]] = {}
+        for at, seen in told.items():
+            try:
+                asking = questions[at]
+                batches[at] = asking.throw(seen) if isinstance(seen, Exception) else asking.send(seen)  # type: ignore[arg-type]
+            except StopIteration as end:
+                answers[at] = end.value
+            except (EntryError, OSError) as error:
+                answers[at] = error
+        told = _batch(subject, folder / f"batch{turn}", batches) if batches else {}
+        turn += 1
+    return answers
+
+
+def _batch(
+    subject: Subject, folder: Path, batches: Mapping[int, Sequence[Job]]
+) -> dict[int, list[Seen] | Exception | None]:
+    """What was told of each one's jobs, or why they cannot run."""
+    folder.mkdir(parents=True)
+    told: dict[int, list[Seen] | Exception | None] = {}
+    for at, jobs in batches.items():
+        try:
+            for job in jobs:
+                words(job.command, folder)
+        except EntryError as error:
+            told[at] = error
+    runnable = {at: jobs for at, jobs in batches.items() if at not in told}
+    every = [job for jobs in runnable.values() for job in jobs]
+    try:
+        seen = iter(run_jobs(subject, every, folder) if every else ())
+    except OSError as error:
+        return told | dict.fromkeys(runnable, error)
+    return told | {at: [next(seen) for _ in jobs] for at, jobs in runnable.items()}
 
 
 def _run_forked(subject: Subject, jobs: Sequence[Job], folder: Path, parallel: int) -> list[Seen]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles import edge_cases, resume
@@ -19,9 +20,9 @@ from verifygate.execution.oracles.planning import (
     UPDATE,
     Entry,
     entries_of,
-    examine,
+    questions,
 )
-from verifygate.execution.oracles.runs import EntryError
+from verifygate.execution.oracles.runs import EntryError, Questions, answered_together
 from verifygate.execution.recorded_trace import read_trace
 from verifygate.execution.run_rules import RULES
 from verifygate.execution.scrub import Scrubber
@@ -115,36 +116,34 @@ def ask_the_oracles(
 
     `capability` is that of the CUDA device where one is emulated.
     """
-    examined = _ask_of_entries(subject, settings, sources, scrubber, folder, capability)
+    entries = entries_of(settings, subject.root, capability)
+    asked: list[Questions[Any]] = [questions(settings, entries)] if entries else []
+    asked += [resume.questions(settings, subject.root, folder)] if settings.resume else []
+    ends = answered_together(subject, folder, asked) if asked else []
+    examined = _of_entries(settings, entries, ends[0] if entries else None, sources, scrubber)
     if not settings.resume:
         return examined
-    first = len(settings.commands) + 1
-    try:
-        answers = resume.ask(subject, settings, subject.root, folder)
-    except (EntryError, OSError) as error:
+    first, answers = len(settings.commands) + 1, ends[-1]
+    if isinstance(answers, Exception):
         how = "name commands in `execution.oracles.resume`: `python train.py ...`"
-        answers = [Answer(Status.NOT_MEASURED, str(error), (), (), how)]
+        answers = [Answer(Status.NOT_MEASURED, str(answers), (), (), how)]
     check = _check(resume.RESUME, list(enumerate(answers, start=first)), scrubber)
     told = tuple(f"{each.train}, then {each.resume}" for each in settings.resume)
     return replace(examined, checks=(*examined.checks, check), entries=(*settings.commands, *told))
 
 
-def _ask_of_entries(
-    subject: Subject,
+def _of_entries(
     settings: OraclesSettings,
+    entries: Sequence[Entry],
+    failed: EntryError | OSError | None,
     sources: Sources,
     scrubber: Scrubber,
-    folder: Path,
-    capability: tuple[int, int],
 ) -> Examined:
-    """What the configured entries answer to other loss scales, inf, and the edge cases."""
+    """What the entries answer to other loss scales, inf, and the edge cases; `failed` is why they did not run."""
     if not settings.commands:
         return Examined(tuple(_check(name, [], scrubber) for name in (SCALE, INF)))
-    try:
-        entries = entries_of(settings, subject.root, capability)
-        examine(subject, settings, entries, folder)
-    except (EntryError, OSError) as error:
-        answer = Answer(Status.NOT_MEASURED, str(error), (), (), HOW)
+    if failed is not None:
+        answer = Answer(Status.NOT_MEASURED, str(failed), (), (), HOW)
         return Examined(tuple(_check(name, [(1, answer)], scrubber) for name in (SCALE, INF)), settings.commands)
     asked = [name for name in QUESTIONS if name in (SCALE, INF) or any(name in entry.answers for entry in entries)]
     numbered = list(enumerate(entries, start=1))

@@ -22,6 +22,7 @@ _WRITES = frozenset(
 )
 """Operators that write a constant."""
 _DIVIDES = frozenset("div reciprocal rsqrt true_divide".split())  # noqa: SIM905
+_EXCHANGING = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd"})
 _LOGARITHMS = frozenset("log log2 log10 log1p logit xlogy atanh _ctc_loss _cudnn_ctc_loss".split())  # noqa: SIM905
 """Those of probabilities with them: a target that no path of a CTC loss can spell has none."""
 
@@ -80,7 +81,7 @@ class Breaking:
         """The result from the same inputs in float32; None where it cannot be computed again."""
         if not can_be_repeated(self._operator) or sum(each.numel() for each in self.inputs) > MAX_ELEMENTS:
             return None
-        mapped = torch.utils._pytree.tree_map(_float32, (self._arguments, self._keywords))
+        mapped = torch.utils._pytree.tree_map(in_float32, (self._arguments, self._keywords))
         try:
             with torch.utils._python_dispatch._disable_current_modes():
                 result = self._operator(*mapped[0], **mapped[1])
@@ -131,12 +132,17 @@ class Breaking:
         }
 
 
+def is_collective(operator: Any) -> bool:
+    """Whether it exchanges values with other ranks; it may return before they are there."""
+    return operator.namespace in _EXCHANGING and operator._schema.name != "_c10d_functional::wait_tensor"
+
+
 def can_be_repeated(operator: Any) -> bool:
-    """Whether it writes to nothing that it is given, and draws no random number.
+    """Whether it writes to nothing that it is given, draws no random number, and asks no other rank.
 
     A batch norm writes its running statistics without saying so.
     """
-    if "batch_norm" in operator._schema.name:
+    if "batch_norm" in operator._schema.name or is_collective(operator):
         return False
     return not operator._schema.is_mutable and torch.Tag.nondeterministic_seeded not in operator.tags
 
@@ -186,10 +192,14 @@ def tensors(values: Any) -> Iterator[Any]:
     return (each for each in torch.utils._pytree.tree_leaves(values) if isinstance(each, torch.Tensor))
 
 
-def _float32(value: Any) -> Any:
-    if isinstance(value, torch.Tensor) and value.dtype in HALF:
-        return value.detach().float()
-    return torch.float32 if value in HALF else value
+def in_float32(value: Any) -> Any:
+    """An argument of an operation in float32: a tensor, or a dtype; any other as it is.
+
+    A process group cannot even be compared with a dtype.
+    """
+    if isinstance(value, torch.Tensor):
+        return value.detach().float() if value.dtype in HALF else value
+    return torch.float32 if isinstance(value, torch.dtype) and value in HALF else value
 
 
 def _largest(tensor: Any) -> float:

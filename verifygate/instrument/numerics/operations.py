@@ -24,7 +24,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from ..recorder.gradient_versions import Track
 from ..recorder.recording import Recording
 from .averages import Averages
-from .breaking import Breaking, is_finite, is_on_purpose, may_break, tensors
+from .breaking import Breaking, is_collective, is_finite, is_on_purpose, may_break, tensors
 from .log_ratios import LogRatios
 from .module_paths import ModulePaths
 from .past_wrappers import PastWrappers
@@ -156,6 +156,9 @@ class Operations:
             self.of_loss, self._is_stepped = before or self._causes.get(arguments[0]), False
         if name.startswith(("empty", "new_empty")):
             return  # what lies in that memory is nobody's
+        if is_collective(operator):
+            self._exchanged(arguments, result)
+            return
         if node is None:
             self.ratios.after(name, arguments, result)
         if operator.is_view and not (self._stored or len(self._causes)):
@@ -180,6 +183,15 @@ class Operations:
             for each in bad:
                 self._causes.setdefault(each, cause)
                 self._remember_memory(each, cause)
+
+    def _exchanged(self, arguments: tuple[Any, ...], result: Any) -> None:
+        """Values of other ranks may not have come yet, and are not looked at; what broke here goes on in them."""
+        causes = [self._causes[each] for each in tensors(arguments) if each in self._causes]
+        cause = next(filter(None, causes), None)
+        for each in tensors(result):
+            self._causes.pop(each, None)
+            if cause is not None:
+                self._causes[each] = cause
 
     @staticmethod
     def _is_root() -> bool:

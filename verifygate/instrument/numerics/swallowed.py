@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
-from .breaking import HALF, MAX_ELEMENTS, Breaking, can_be_repeated, is_finite, may_break, tensors
+from .breaking import HALF, MAX_ELEMENTS, Breaking, can_be_repeated, in_float32, is_finite, may_break, tensors
 
 SAME = 0.1
 """The share by which a result may differ from float32's: half precision rounds as well."""
@@ -62,9 +62,7 @@ class Swallowed:
         def mapped(value: Any) -> Any:
             if isinstance(value, torch.Tensor) and value in self._true:
                 return self._true[value][1]
-            if isinstance(value, torch.Tensor) and value.dtype in HALF:
-                return value.detach().float()
-            return torch.float32 if value in HALF else value
+            return in_float32(value)
 
         try:
             given, named = torch.utils._pytree.tree_map(mapped, (arguments, keywords))

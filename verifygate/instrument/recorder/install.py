@@ -21,6 +21,7 @@ from .forward_watch import ForwardWatch
 from .gradient_watch import GradientWatch
 from .low_precision import Sampler
 from .recording import Recording
+from .reduction_watch import ReductionWatch
 from .region_watch import RegionWatch
 from .scaler_watch import ScalerWatch
 from .step_watch import StepWatch
@@ -43,9 +44,10 @@ def install(options: dict[str, Any], _tell: Tell) -> Recording:
         recording.sampler = Sampler(recording)
     compilation.watch(recording.around)
     recording.updates = UpdateWatch(recording)
+    recording.reductions = ReductionWatch(recording)
     steps = StepWatch(recording)
     scalers, gradients = ScalerWatch(recording, steps), GradientWatch(recording, steps)
-    for watch in (steps, scalers, RegionWatch(recording), gradients, ForwardWatch(recording)):
+    for watch in (steps, scalers, RegionWatch(recording), gradients, ForwardWatch(recording), recording.reductions):
         watch.patch()
     recording.scalers = scalers.scalers
     recording.writes = WriteWatch(recording, steps)

@@ -53,6 +53,8 @@ class Recording:
         """The watch over the project's own writes to gradients."""
         self.updates: Any = None
         """The watch over what steps do to weights in half precision."""
+        self.reductions: Any = None
+        """The watch over what DistributedDataParallel averages."""
         self.has_scaler = False
         """Whether a scaler that is switched on was made."""
         self.sampler: Any = None
@@ -244,7 +246,8 @@ class Recording:
         """Tell of a step. An optimizer that drops its gradients itself leaves them `empty`."""
         empty = (track is not None and track.is_empty) or None
         self._tell_rank()
-        self.tell(kind, optimizer=track.index if track else None, empty=empty, **fields)
+        alone = (self.reductions is not None and self.reductions.stepped(track)) or None
+        self.tell(kind, optimizer=track.index if track else None, empty=empty, alone=alone, **fields)
         self.steps += 1
         self._waiting.append({"kind": kind, "track": track, "number": self.steps, **fields})
         if "backward" not in self.inside:

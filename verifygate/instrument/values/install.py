@@ -22,6 +22,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..launch import Tell
+from ..numerics.breaking import is_collective
 from ..numerics.module_paths import ModulePaths
 from ..recorder import install as recorder
 from ..recorder.compilation import compiles
@@ -180,7 +181,8 @@ class _Window(TorchDispatchMode):  # type: ignore[no-untyped-call]
             place, module = self._forward.get(node._sequence_nr(), (place, ""))
         outputs = [each for each in tree_leaves(result) if _is_kept(each)]
         name = func._schema.name.partition("::")[2]
-        if func.is_view or name in ("detach", "lift_fresh", "alias") or name.startswith(("empty", "new_empty")):
+        is_same = func.is_view or name in ("detach", "lift_fresh", "alias")
+        if is_same or name.startswith(("empty", "new_empty")) or is_collective(func):
             for each in outputs:
                 self._known[each] = True
             return

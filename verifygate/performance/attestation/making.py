@@ -17,7 +17,7 @@ from verifygate.performance.attestation.figures import figures
 from verifygate.performance.attestation.statement import Predicate, Statement, stated
 from verifygate.performance.comparison import Comparison, Trouble, dumped
 from verifygate.performance.judgement import undecided
-from verifygate.performance.measuring import compare, planned
+from verifygate.performance.measuring import Kept, compare, dropped, planned
 from verifygate.process.subject import Subject
 from verifygate.sources import git
 
@@ -44,13 +44,18 @@ def silent(_text: str) -> None:
     """A job on another machine has no terminal."""
 
 
-def measure(subject: Subject, settings: Settings, progress: Callable[[str], None] = silent) -> Measured:
-    """Run the protocol. Raises UsageError where a file that it rests on changed meanwhile: whose figures are they?"""
+def measure(
+    subject: Subject, settings: Settings, progress: Callable[[str], None] = silent, kept: Kept = dropped
+) -> Measured:
+    """Run the protocol; `kept` is given what there is after each training and round.
+
+    Raises UsageError where a file that it rests on changed meanwhile: whose figures are they?
+    """
     root, performance = settings.root, settings.performance
     module = planned(performance).module
     before = subjects(root, module, performance.records.files)
     began = dt.datetime.now(dt.UTC)
-    comparison = compare(subject, performance, progress, lambda so_far: undecided(so_far, performance))
+    comparison = compare(subject, performance, progress, lambda so_far: undecided(so_far, performance), kept)
     ended = dt.datetime.now(dt.UTC)
     seen = own_files(root, (name for arm in comparison.arms for name in arm.files))
     after = subjects(root, module, performance.records.files, seen)

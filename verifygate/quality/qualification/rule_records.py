@@ -20,6 +20,7 @@ ANALYSER_TESTS = "tests/security/test_security_stage.py"
 RUN_TESTS = "tests/execution/test_run_cases.py::test_case"
 OTHER_RUN_TESTS: dict[str, str] = {
     Violation.SHARDED_NEEDS_SHARDED_SCALER: "tests/execution/test_recorded_ranks.py",
+    Violation.NO_SYNC_INVERTED: "tests/execution/test_recorded_ranks.py",
     Violation.UNSAFE_LOSS: "tests/execution/test_probe.py",
     Violation.DEPRECATED_AMP_API: "",
 }

@@ -63,7 +63,7 @@ def check(tree: AuditedTree) -> Iterator[Hit]:
         calls = module.calls
         for call in calls:
             if call.callee == "torch.load":
-                yield from _load(call, calls, tree.torch_version)
+                yield from _load(call, calls, tree.torch_for(module.file.path))
             elif call.callee == "torch.hub.load_state_dict_from_url" and not _is_checked(call):
                 yield _hit(call, "unpickles what an address serves, and compares no hash", Severity.MEDIUM)
 

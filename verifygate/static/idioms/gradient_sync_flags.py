@@ -33,7 +33,7 @@ def late_flags(function: Function, analysis: Analysis) -> Iterator[Match]:
             if analysis.enclosing.loops(call, function) == loops
             and analysis.path_conditions.agree(place, Location(function, call))
         ]
-        forwards = [call for call in along if _runs(call, path, frame, analysis, _DEPTH)]
+        forwards = [call for call in along if runs(call, path, frame, analysis, _DEPTH)]
         backwards = [call for call in along if _differentiates(call, function, analysis)]
         before = [call for call in forwards if call.lineno < node.lineno]
         behind = [call.lineno for call in backwards if call.lineno > node.lineno]
@@ -46,7 +46,7 @@ def late_flags(function: Function, analysis: Analysis) -> Iterator[Match]:
         yield Match(
             place,
             f"`{statement_text(place)}` comes after the forward of `{ast.unparse(model)}`, which reads the flag",
-            certain=_is_distributed(model, frame, analysis)
+            certain=is_distributed(model, frame, analysis)
             and any(last_name(call.func) == "backward" for call in backwards),
             steps=((Location(function, before[-1]), "the forward reads the flag"),),
             remedy="set the flag before the forward of the micro-batch, or use `no_sync()` around forward and backward",
@@ -65,7 +65,7 @@ def _settings(function: Function) -> Iterator[tuple[ast.stmt | ast.Call, ast.exp
                 yield call, model
 
 
-def _runs(call: ast.Call, path: AccessPath, frame: Frame, analysis: Analysis, depth: int) -> bool:
+def runs(call: ast.Call, path: AccessPath, frame: Frame, analysis: Analysis, depth: int) -> bool:
     """Whether a call runs a model forward: itself, or in a function of the project that has it from here."""
     if (
         isinstance(call.func, ast.Name | ast.Attribute | ast.Subscript)
@@ -77,7 +77,7 @@ def _runs(call: ast.Call, path: AccessPath, frame: Frame, analysis: Analysis, de
     for callee in analysis.evaluator.callees(call, frame):
         entered = analysis.evaluator.enter(callee, call, frame)
         if entered is not None and any(
-            _runs(inner, path, entered, analysis, depth - 1) for inner in callee.function.calls
+            runs(inner, path, entered, analysis, depth - 1) for inner in callee.function.calls
         ):
             return True
     return False
@@ -94,7 +94,8 @@ def _differentiates(call: ast.Call, function: Function, analysis: Analysis, dept
     )
 
 
-def _is_distributed(model: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+def is_distributed(model: ast.expr, frame: Frame, analysis: Analysis) -> bool:
+    """Whether an expression is a DistributedDataParallel, and nothing else."""
     values = analysis.evaluator.values(model, frame)
     return bool(values) and all(
         isinstance(value, ExternalResult) and value.name.endswith("DistributedDataParallel") for value in values

@@ -32,6 +32,7 @@ from verifygate.static.machine.values import (
     Value,
     Wrapped,
 )
+from verifygate.static.symbols.program import Module
 
 PROCESS = Address("process", None)
 """Where the state of the process lies: open regions, grad mode, default dtype, switches."""
@@ -261,6 +262,9 @@ class Library(Protocol):
     def bases(self, name: str) -> tuple[str, ...]:
         """The library classes that a library class derives from, nearest first."""
 
+    def model(self, name: str) -> Module | None:
+        """The module that says in Python what a dotted name is: `accelerate.Accelerator`."""
+
 
 class NoLibrary:
     """A library that knows nothing."""
@@ -282,6 +286,9 @@ class NoLibrary:
 
     def bases(self, name: str) -> tuple[str, ...]:  # noqa: ARG002
         return ()
+
+    def model(self, name: str) -> Module | None:  # noqa: ARG002
+        return None
 
 
 TENSOR = "torch.Tensor"

@@ -7,6 +7,7 @@ import ast
 from verifygate.static.machine.attributes import Attributes, module_address
 from verifygate.static.machine.core import EndedError, Running
 from verifygate.static.machine.values import LibraryName, ModuleValue, Unknown, Value, constant
+from verifygate.static.symbols.program import Module
 
 
 class Imports(Attributes):
@@ -65,6 +66,8 @@ class Imports(Attributes):
 
     def _imported(self, name: str, level: int = 0) -> ModuleValue | None:
         """A module of the project, loaded; None where the name leads out of it."""
+        if self.frame.module.is_model:
+            return None
         resolved = self.program.imports.resolved(name, self.frame.module.file, level)
         if resolved is None:
             return None
@@ -80,14 +83,22 @@ class Imports(Attributes):
 
     def load_module(self, path: str) -> None:
         """Run the body of a module, if that has not begun yet."""
-        address = module_address(path)
+        if path in self.modules_loaded:
+            return
+        module = self.program.module(path)
+        if module is None:
+            self.modules_loaded[path] = None
+            self.state.store.make(module_address(path), {"#rest": Unknown(f"{path} cannot be parsed")})
+            return
+        self.load_model(module)
+
+    def load_model(self, module: Module) -> None:
+        """Run the body of a module of the project, or of a library's model, if that has not begun yet."""
+        path = module.path
         if path in self.modules_loaded:
             return
         self.modules_loaded[path] = None
-        module = self.program.module(path)
-        if module is None:
-            self.state.store.make(address, {"#rest": Unknown(f"{path} cannot be parsed")})
-            return
+        address = module_address(path)
         self.state.store.make(address, {"__name__": constant(self.module_name(path)), "__file__": constant(path)})
         caller: Running | None = vars(self).get("frame")
         context, handlers, rounds = self.context, self.handlers, self.rounds

@@ -110,9 +110,15 @@ class Store:
         return cell
 
     def changes(self, since: Store) -> dict[Address, Cell]:
-        """The cells that were written since a fork."""
+        """The cells that were written since a fork. A layer may hold older ones as well, from before it grew."""
         shared = _shared(self._layers, since._layers)
-        return {address: dict(self.fields(address)) for address in dict.fromkeys(self._written_since(shared))}
+        written = {address: self._held(address) for address in dict.fromkeys(self._written_since(shared))}
+        return {address: dict(cell) for address, cell in written.items() if cell is not since._held(address)}
+
+    def _held(self, address: Address) -> Cell:
+        """The fields at an address, read by nobody."""
+        found = self._own.get(address)
+        return self._below(address) if found is None else found
 
     def _written_since(self, shared: int) -> Iterator[Address]:
         yield from self._own

@@ -15,21 +15,37 @@ from verifygate.static.paths.one_question import taken_for_one
 from verifygate.static.uses.roles import Evidence
 from verifygate.static.values.access_paths import AccessPath
 
+NOT_FOLLOWED = "a call that is not followed leaves the scaler that it is given as it is"
+ONE_OF_SEVERAL = "of several functions that a call may run, it is this one"
+TWO_NAMES = "two names mean one optimizer"
+READ_ALIKE = "two conditions that read alike ask the same"
+BY_NAME = "what is named, or annotated, as a scaler or an optimizer is one, and on"
+ONE_OBJECT = "it is the same optimizer each time"
+AS_CONFIGURED = "the options are as on this path"
+AS_DECIDED = "the conditions come out as on this path"
+AN_INF = "a run meets an inf"
+JOINED = "none of the paths that were joined is innocent"
+LEFT_BEHIND = "the loss leaves gradients in what it goes through"
+OF_NO_USE = "what the loop throws away served no other purpose"
+HANDED_IN = "the callable that is handed in zeroes no gradients"
+EACH_STEP = "the function is called for each step"
+EDITED = "the switch is edited"
+
 
 def assumption(path: ErrorPath, optimizer: AccessPath | None) -> str:
     """What has to hold, and nobody has seen, for a violation on this path to be one; empty where all is seen."""
     if _escapes(path):
-        return "a call that is not followed leaves the scaler that it is given as it is"
+        return NOT_FOLLOWED
     if _dispatches(path):
-        return "of several functions that a call may run, it is this one"
+        return ONE_OF_SEVERAL
     if _is_renamed(path):
-        return "two names mean one optimizer"
+        return TWO_NAMES
     if _takes_two_for_one(path):
-        return "two conditions that read alike ask the same"
+        return READ_ALIKE
     if _rests_on_a_name(path, optimizer):
-        return "what is named, or annotated, as a scaler or an optimizer is one, and on"
+        return BY_NAME
     if optimizer is not None and _is_presumed(optimizer, path):
-        return "it is the same optimizer each time"
+        return ONE_OBJECT
     return ""
 
 

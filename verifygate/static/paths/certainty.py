@@ -6,7 +6,17 @@ from collections.abc import Sequence
 
 from verifygate.protocol import Event, Gradients, ScalerState
 from verifygate.static.lowering.event_graph import Backward, Branch
-from verifygate.static.paths.assumptions import assumption, runs_what_is_handed_in
+from verifygate.static.paths.assumptions import (
+    AN_INF,
+    AS_CONFIGURED,
+    AS_DECIDED,
+    HANDED_IN,
+    JOINED,
+    LEFT_BEHIND,
+    OF_NO_USE,
+    assumption,
+    runs_what_is_handed_in,
+)
 from verifygate.static.paths.coarsening import Coarseness
 from verifygate.static.paths.error_path import ErrorPath
 from verifygate.static.paths.exploration import Exploration
@@ -48,25 +58,25 @@ class CertaintyAnalysis:
         if any(self._counts(*each, candidates[0]) for each in others):
             innocent = [each for each in others if self._counts(*each, candidates[0], midway=True)]
             if innocent and self._is_configured(candidates, path, innocent):
-                return "the options are as on this path"
+                return AS_CONFIGURED
             found = self._by_choices(candidates[0], path, violating)
             if not found:
-                return None if found is None else "the conditions come out as on this path"
+                return None if found is None else AS_DECIDED
         return next(filter(None, (assumption(path, each.optimizer) for each in candidates)), "")
 
     def _by_its_kind(self, first: Candidate, path: ErrorPath) -> str:
         """What a violation of this kind assumes on any path."""
         if isinstance(self.nodes[path.shown].payload, Branch):
-            return "a run meets an inf"
+            return AN_INF
         if self.exploration.coarseness is Coarseness.JOINED:
-            return "none of the paths that were joined is innocent"
+            return JOINED
         if first.is_leftover:
-            return "the loss leaves gradients in what it goes through"
+            return LEFT_BEHIND
         if first.violation.traits.about_zero_grad:
             if path.wipes_in_a_loop():
-                return "what the loop throws away served no other purpose"
+                return OF_NO_USE
             if runs_what_is_handed_in(path):
-                return "the callable that is handed in zeroes no gradients"
+                return HANDED_IN
         return ""
 
     def _may_be_infeasible(self, first: Candidate, path: ErrorPath, others: list[PathNode]) -> bool:

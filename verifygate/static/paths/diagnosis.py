@@ -24,6 +24,7 @@ from verifygate.static.paths.exploration import Exploration, explore
 from verifygate.static.paths.open_windows import Fate, open_windows
 from verifygate.static.paths.path_steps import labelled
 from verifygate.static.paths.path_triage import triage, zeroed_by_name
+from verifygate.static.paths.settling import NOTHING_SETTLES, Settling, settling_of
 from verifygate.static.paths.unequal_branches import Side, unequal_branches
 from verifygate.static.symbols.location import Location
 from verifygate.static.values.access_paths import AccessPath
@@ -47,6 +48,8 @@ class ViolationReport:
     optimizer: AccessPath | None = None
     is_leftover: bool = False
     """The gradients come of the loss of another optimizer."""
+    settling: Settling = NOTHING_SETTLES
+    """What would settle the assumption."""
     kind: Side | Fate | None = None
     """Of unequal branches the one with the event; of an open window what becomes of it."""
 
@@ -127,7 +130,7 @@ def _reports(
             place, shown_at = graph.nodes[at_fault].place, graph.nodes[first.node].place
             steps = labelled(_events(path))
             found[shown, at_fault] = ViolationReport(
-                shown, place, shown_at, assumes, steps, first.optimizer, first.is_leftover
+                shown, place, shown_at, assumes, steps, first.optimizer, first.is_leftover, settling_of(assumes, path)
             )
     return [*found.values(), *_beside_the_table(exploration)]
 

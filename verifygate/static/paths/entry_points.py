@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import deque
 from collections.abc import Iterator, Sequence
 
@@ -14,8 +15,10 @@ from verifygate.static.lowering.builder import TooLargeError
 from verifygate.static.lowering.event_graph import Backward, Graph, Signal
 from verifygate.static.lowering.lower import Lowering
 from verifygate.static.lowering.reachability import Reachability
+from verifygate.static.paths.assumptions import EACH_STEP, EDITED
 from verifygate.static.paths.diagnosis import Diagnosis, ViolationReport, diagnose
 from verifygate.static.paths.exploration import TooManyStatesError
+from verifygate.static.paths.settling import MOST_CONDITIONS, Settling
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Class, Function, Module, Program
 from verifygate.static.values.domain import Bound, Frame
@@ -147,7 +150,7 @@ class EntryPoints:
             return
         for report in again:
             if report.violation.traits.across_steps and (report.violation, report.place) not in known:
-                yield replace(report, assumes="the function is called for each step")
+                yield replace(report, assumes=EACH_STEP, settling=Settling(by_run=True))
 
     def _once_edited(self) -> Iterator[ViolationReport]:
         """What runs do once somebody edits a switch that a file sets, `USE_AMP = False`, where none comes as it is."""
@@ -174,7 +177,9 @@ class EntryPoints:
                 if new is not None:
                     place, what = report.path[new]
                     path = (*report.path[:new], (place, f"{what}, once a switch is edited"), *report.path[new + 1 :])
-                    yield replace(report, assumes="the switch is edited", path=path)
+                    yield replace(
+                        report, assumes=EDITED, settling=Settling(by_run=True, given=_edited(conditions)), path=path
+                    )
         evaluator.forget()
 
     def _not_explored(self, root: Function, how: str, *, whole: bool = False, rule: str = "") -> None:
@@ -222,3 +227,8 @@ def _is_one_step(graph: Graph) -> bool:
 
 def _in_order(functions: set[Function]) -> list[Function]:
     return sorted(functions, key=lambda function: (function.module.path, function.symbol))
+
+
+def _edited(conditions: Sequence[Bound]) -> tuple[str, ...]:
+    """The conditions that come out otherwise once a switch is edited."""
+    return tuple(dict.fromkeys(f"`{ast.unparse(each.expr)}` changed" for each in conditions))[:MOST_CONDITIONS]

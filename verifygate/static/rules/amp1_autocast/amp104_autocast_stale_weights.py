@@ -124,6 +124,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             " every forward in it uses the weights of the first",
             certain=report.certain,
             assumes=report.assumes,
+            settling=report.settling,
             steps=report.path,
             places=tuple(place for place, _ in further_places(report, analysis)),
         )

@@ -121,7 +121,14 @@ def check(analysis: Analysis) -> Iterator[Match]:
             report.place.function, analysis
         ):
             message = f"`{statement_text(report.place)}` reads gradients that are still multiplied by the loss scale"
-            yield Match(report.place, message, certain=report.certain, steps=report.path, assumes=report.assumes)
+            yield Match(
+                report.place,
+                message,
+                certain=report.certain,
+                steps=report.path,
+                assumes=report.assumes,
+                settling=report.settling,
+            )
     for call in analysis.scaler_calls:
         if call.method == "scale":
             late = list(_divided_late(call, analysis))

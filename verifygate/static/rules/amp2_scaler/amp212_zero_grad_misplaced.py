@@ -111,7 +111,14 @@ def check(analysis: Analysis) -> Iterator[Match]:
         text = statement_text(report.place)
         only_timed = re.search(_TIMES, report.place.function.name) is not None
         assumes = report.assumes or ("what it trains is kept" if only_timed else "")
-        yield Match(report.place, _message(report, text), certain=not assumes, steps=report.path, assumes=assumes)
+        yield Match(
+            report.place,
+            _message(report, text),
+            certain=not assumes,
+            steps=report.path,
+            assumes=assumes,
+            settling=report.settling,
+        )
     for function in analysis.functions if any(m.mentions(b".accumulate(") for m in analysis.modules) else ():
         for block in function.withs:
             for item in block.items:

@@ -100,7 +100,12 @@ def check(analysis: Analysis) -> Iterator[Match]:
     for report in analysis.violations(RULE.code):
         text = statement_text(report.place)
         yield Match(
-            report.place, _message(report, text), certain=report.certain, steps=report.path, assumes=report.assumes
+            report.place,
+            _message(report, text),
+            certain=report.certain,
+            steps=report.path,
+            assumes=report.assumes,
+            settling=report.settling,
         )
     for function, calls in analysis.scaler_calls_in.items():
         if any(each.method == "step" and each.scaler.kind is not ScalerKind.IDLE for each in calls):

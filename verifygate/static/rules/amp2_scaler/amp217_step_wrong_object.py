@@ -113,6 +113,7 @@ def _mixed(analysis: Analysis) -> Iterator[Match]:
             steps=report.path,
             remedy=_ONE_SCALER,
             assumes=report.assumes or "the two scalers are two objects",
+            settling=report.settling,
         )
 
 

@@ -1,9 +1,11 @@
-"""`no_sync()` stands around the wrong part of an accumulation.
+"""A step is made of gradients that DistributedDataParallel has not averaged, or each micro-batch averages them.
 
 ## What it does
 Reports `with model.no_sync():` around a backward whose forward ran outside of it, and `no_sync()` around the
 micro-batch that steps: with the step inside, under the same condition as the step, or in the last iteration of a loop.
-Also `model.require_backward_grad_sync`, the flag behind it, where it is set between a forward and its backward.
+Also `model.require_backward_grad_sync`, the flag behind it, where it is set between a forward and its backward; and a
+forward past the wrapper, `model.module(inputs)`, whose output goes backward in a function that never calls the wrapper.
+A run shows it where the ranks clip by different norms and no forward of the wrapper came before their step.
 
 ## Impact
 Each micro-batch still crosses the network, or the ranks step with gradients of their own and end with different
@@ -12,11 +14,12 @@ weights.
 ## Why is this bad
 DistributedDataParallel decides at the forward whether the backward will all-reduce. A forward outside `no_sync` arms
 the reducer, so the gradients of every micro-batch cross the network although `no_sync` was to save that. Around the
-stepping micro-batch it is worse: the ranks step with gradients that they never shared, and drift apart.
+stepping micro-batch it is worse: the ranks step with gradients that they never shared, and drift apart. So they do
+where the wrapped module is called by itself: only the wrapper's forward arms the reducer.
 
 ## What happens at run time
 Silent (torch 2.13, two gloo ranks): a forward outside `no_sync` still all-reduces although its backward is inside; with
-the step inside, nothing is sent, and the ranks end with different weights.
+the step inside, or the forward past the wrapper, nothing is sent, and the ranks end with different weights.
 
 ## Example
 ```python
@@ -66,7 +69,8 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: the forward has to move into the region.
 
 ## What it cannot see
-Forwards in another function, except for those whose loss is passed on; `no_sync` entered by hand or by a framework.
+Forwards in another function, except for those whose loss is passed on; `no_sync` entered by hand or by a framework. A
+run without clips has no norms to compare.
 
 ## References
 - https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
@@ -80,6 +84,7 @@ from verifygate.model import Severity
 from verifygate.naming import names_a_loss, speaks_of_a_step, speaks_of_a_window
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.gradient_sync_flags import late_flags
+from verifygate.static.idioms.past_the_wrapper import forwards_past_ddp
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -90,9 +95,9 @@ RULE = Rule(
     code="AMP218",
     name="no-sync-inverted",
     severity=Severity.MEDIUM,
-    summary="no_sync() around a backward without its forward, or around the step",
+    summary="no_sync() around a backward without its forward, or around the step; a forward past DDP",
     remedy="put the forward and the backward of every micro-batch but the last one under `no_sync()`",
-    words=("no_sync", "require_backward_grad_sync"),
+    words=("no_sync", "require_backward_grad_sync", "DistributedDataParallel"),
     proof="gradients-sent",
 )
 
@@ -104,8 +109,10 @@ _Fact = tuple[ast.expr, bool]
 
 
 def check(analysis: Analysis) -> Iterator[Match]:
-    """Every `with model.no_sync()`, and every place where its flag is set by hand."""
+    """Every `with model.no_sync()`, every place where its flag is set by hand, and forwards past the wrapper."""
     for function in analysis.functions:
+        if function.module.mentions(b"DistributedDataParallel"):
+            yield from forwards_past_ddp(function, analysis)
         if function.module.mentions(b"require_backward_grad_sync"):
             yield from late_flags(function, analysis)
         for node in function.withs:

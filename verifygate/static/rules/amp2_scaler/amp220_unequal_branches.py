@@ -116,7 +116,14 @@ def _one_sided_events(analysis: Analysis) -> Iterator[Match]:
             reason = f"`{statement_text(unseen)}` may do what `{statement_text(report.place)}` does in the other branch"
             analysis.gave_up(unseen, reason, RULE.code)
             continue
-        yield Match(report.place, _message(report), certain=False, steps=report.path, assumes=report.assumes)
+        yield Match(
+            report.place,
+            _message(report),
+            certain=False,
+            steps=report.path,
+            assumes=report.assumes,
+            settling=report.settling,
+        )
 
 
 def _ends_the_run(report: ViolationReport, analysis: Analysis) -> bool:

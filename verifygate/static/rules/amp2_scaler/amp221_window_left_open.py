@@ -99,7 +99,14 @@ def check(analysis: Analysis) -> Iterator[Match]:
             reason = f"`{statement_text(flush)}` may step with what `{statement_text(report.place)}` leaves over"
             analysis.gave_up(flush, reason, RULE.code)
             continue
-        yield Match(report.place, _message(report), certain=False, steps=report.path, assumes=report.assumes)
+        yield Match(
+            report.place,
+            _message(report),
+            certain=False,
+            steps=report.path,
+            assumes=report.assumes,
+            settling=report.settling,
+        )
 
 
 def _message(report: ViolationReport) -> str:

@@ -150,12 +150,12 @@ def _divided(loss: ast.expr, use: ast.expr, handle: Handle, function: Function, 
         steps = ((place, "divided here"), (Location(function, use), f"divided by {name}"))
         message = f"`{statement_text(place)}` divides a loss that {name} divides by the number of micro-batches as well"
         always = certain and not around and handle.followed
-        yield Match(place, message, certain=always and _always_divides(handle, analysis), steps=steps)
+        yield Match(place, message, certain=always and _always_divides(handle, place, analysis), steps=steps)
 
 
-def _always_divides(handle: Handle, analysis: Analysis) -> bool:
+def _always_divides(handle: Handle, place: Location, analysis: Analysis) -> bool:
     """Whether a framework divides the loss whatever the model takes."""
-    version = analysis.version_of(handle.framework)
+    version = analysis.version_of(handle.framework, place.path)
     return handle.framework is not TRANSFORMERS or (version is not None and not version.reaches(_LEAVES_IT_TO_MODELS))
 
 

@@ -149,7 +149,7 @@ def _unknown(each: Instance, analysis: Analysis) -> Iterator[Match]:
 
 def _not_known_yet(each: Instance, analysis: Analysis) -> Iterator[Match]:
     """A word that the versions which the project allows do not have."""
-    given, version = each.given("precision"), analysis.version_of(each.framework)
+    given, version = each.given("precision"), analysis.version_of(each.framework, each.place.path)
     if each.framework not in (LIGHTNING, FABRIC) or given is None or version is None:
         return
     values = analysis.evaluator.values(given, each.frame)
@@ -174,7 +174,7 @@ def _beside_a_plugin(each: Instance, analysis: Analysis) -> Iterator[Match]:
 
 def _removed(each: Instance, analysis: Analysis) -> Iterator[Match]:
     """An argument that newer versions do not take."""
-    allowed = analysis.version_of(each.framework)
+    allowed = analysis.version_of(each.framework, each.place.path)
     for word, version in _REMOVED.get(each.framework, {}).items():
         if each.given(word) is None or (allowed is not None and not allowed.reaches(version)):
             continue

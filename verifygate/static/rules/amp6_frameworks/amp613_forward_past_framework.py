@@ -70,6 +70,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.framework_precisions import Handle
 from verifygate.static.idioms.framework_loops import Does, GradientCall, GradientCalls, judged
+from verifygate.static.idioms.past_the_wrapper import flows_into
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -128,19 +129,6 @@ def _of_its_output(
         loops = analysis.enclosing.loops(each.call, function)
         if loops != analysis.enclosing.loops(call, function) or call.lineno > each.call.lineno:
             continue
-        if _holds(each.subject, call, function, set()):
+        if flows_into(each.subject, call, function, set()):
             return each
     return None
-
-
-def _holds(expr: ast.expr, call: ast.Call, function: Function, seen: set[str]) -> bool:
-    """Whether a call stands in an expression, or in what the names in it are bound to."""
-    for node in ast.walk(expr):
-        if node is call:
-            return True
-        if isinstance(node, ast.Name) and node.id not in seen:
-            seen.add(node.id)
-            bound = (each.expr for each in function.scope.names.get(node.id, ()) if each.kind in ("value", "item"))
-            if any(each is not None and _holds(each, call, function, seen) for each in bound):
-                return True
-    return False

@@ -14,7 +14,9 @@ bfloat16 has the exponent range of float32, and no gradient that float32 holds f
 
 ## What happens at run time
 On CUDA `NotImplementedError: "_amp_foreach_non_finite_check_and_unscale_cuda" not implemented for 'BFloat16'`
-(reported for every torch with the scaler; emulated here, torch 2.13). On a CPU it trains.
+(emulated here, torch 2.13). On a CPU it trains. The CUDA library of torch 2.14.1 unscales gradients in float16, float32
+and float64, so there it raises, too. A change that adds bfloat16 is proposed
+(https://github.com/pytorch/pytorch/pull/194947); with a release that has it, this rule is no longer critical.
 
 ## Example
 ```python
