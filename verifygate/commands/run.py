@@ -100,7 +100,6 @@ def run(
     from verifygate.gate.run import RunOptions
     from verifygate.merge import handed_in
     from verifygate.model import Verdict
-    from verifygate.report.write import refuse_unusable
 
     wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
     for name in wanted:
@@ -114,10 +113,7 @@ def run(
         forced = {"emulate_cuda": emulate_cuda, "isolation": isolation}
         settings = policy.settings.with_execution(**{name: on for name, on in forced.items() if on is not None})
         before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
-        folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
-        refuse_unusable(folder)
-        if history is not None:
-            _refuse_lost(history, folder)
+        folder = _folder(report_dir, settings.root, history)
         options = RunOptions(
             stages=() if "all" in stages else stages,
             command=_command_line(),
@@ -129,8 +125,7 @@ def run(
             guarded=(folder.absolute().parent, folder.absolute()),
         )
         report = _ended(settings, options)
-    if before is not None:
-        report = earlier.compared(report, before)
+    report = earlier.compared(report, before) if before is not None else report
     if history is not None:
         report = _with_history(report, history)
     report = _written(report, settings.root, folder, wanted, ignored=report_dir is None)
@@ -140,6 +135,17 @@ def run(
         click.echo("".join(render(report, "github").values()), nl=False)
     advised = report.advisory is not None and report.advisory.in_force
     return 0 if report.verdict is Verdict.PASS or advised else 1
+
+
+def _folder(report_dir: Path | None, root: Path, history: Path | None) -> Path:
+    """The folder of the reports. Raises UsageError, before an hour of work, where nothing could be written there."""
+    from verifygate.report.write import refuse_unusable
+
+    folder = report_dir if report_dir is not None else root / "reports" / "latest"
+    refuse_unusable(folder)
+    if history is not None:
+        _refuse_lost(history, folder)
+    return folder
 
 
 def _event(root: Path, since: str) -> Event:
