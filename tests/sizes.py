@@ -20,9 +20,9 @@ class Part(NamedTuple):
 
 
 PARTS = (
-    Part("the rules", ("static/rules", "static/idioms"), ("static",)),
+    Part("the rules (with the tests of the analysis below)", ("static/rules", "static/idioms"), ("static",)),
     Part("the static analysis below them", ("static",), ("golden", "twin")),
-    Part("the recorder, emulated CUDA, what else runs beside the project's code", ("instrument",), ("execution",)),
+    Part("the recorder, emulated CUDA (with the tests of the execution stage)", ("instrument",), ("execution",)),
     Part("the execution stage: tests, oracles, probe", ("execution", "programs", "process"), ("process",)),
     Part("performance", ("performance",), ("performance",)),
     Part("requirements", ("requirements",), ("requirements",)),

@@ -17,6 +17,9 @@ from verifygate.report.formats import render, run_formats
 from verifygate.stage_registry import by_weight
 
 if TYPE_CHECKING:
+    from verifygate.change.ci_event import Event
+    from verifygate.config.settings import Settings
+    from verifygate.gate.run import RunOptions
     from verifygate.model import Report
 
 MOST_SHOWN = 30
@@ -91,58 +94,38 @@ def run(
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
     from verifygate import baseline as earlier
-    from verifygate.base.errors import UsageError
-    from verifygate.change.ci_event import event_of
     from verifygate.commands.github_job import GithubJob
     from verifygate.config.settings import load
     from verifygate.gate.base_policy import ruled
-    from verifygate.gate.run import InterruptedRunError, RunOptions
-    from verifygate.gate.run import run as run_gate
+    from verifygate.gate.run import RunOptions
     from verifygate.merge import handed_in
     from verifygate.model import Verdict
-    from verifygate.report.terminal import summary
-    from verifygate.report.write import refuse_unusable
 
     wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
     for name in wanted:
         _one_of(name, run_formats(), "--format")
     job = GithubJob(os.environ) if github_job else None
     here = load(config, Path.cwd())
-    event = None
-    if ci:
-        if since:
-            raise UsageError("--ci and --since both name the base", where="--ci", remedy="give one of them")
-        event = event_of(os.environ, here.root)
-        since = event.base
+    event = _event(here.root, since) if ci else None
+    since = event.base if event is not None else since
     asked = ("--policy-from", policy_from) if policy_from else ("--ci" if ci else "--since", since)
     with ruled(here, config, baseline, asked, accept=accept_policy and not (ci and not since)) as policy:
         forced = {"emulate_cuda": emulate_cuda, "isolation": isolation}
-        given = {name: value for name, value in forced.items() if value is not None}
-        settings = policy.settings.with_execution(**given) if given else policy.settings
+        settings = policy.settings.with_execution(**{name: on for name, on in forced.items() if on is not None})
         before = handed_in(policy.baseline, str(baseline)) if policy.baseline else None
-        folder = report_dir if report_dir is not None else settings.root / "reports" / "latest"
-        refuse_unusable(folder)
-        if history is not None:
-            _refuse_lost(history, folder)
-        try:
-            with progress_line(logged=True) as progress:
-                options = RunOptions(
-                    stages=() if "all" in stages else stages,
-                    command=_command_line(),
-                    since=since,
-                    policy=policy.origin,
-                    event=event,
-                    mutants=mutate,
-                    start_found=entries == "found",
-                    guarded=(folder.absolute().parent, folder.absolute()),
-                    progress=progress,
-                )
-                report = run_gate(settings, options)
-        except InterruptedRunError as ended:
-            click.echo(summary(ended.report, ""))
-            raise
-    if before is not None:
-        report = earlier.compared(report, before)
+        folder = _folder(report_dir, settings.root, history)
+        options = RunOptions(
+            stages=() if "all" in stages else stages,
+            command=_command_line(),
+            since=since,
+            policy=policy.origin,
+            event=event,
+            mutants=mutate,
+            start_found=entries == "found",
+            guarded=(folder.absolute().parent, folder.absolute()),
+        )
+        report = _ended(settings, options)
+    report = earlier.compared(report, before) if before is not None else report
     if history is not None:
         report = _with_history(report, history)
     report = _written(report, settings.root, folder, wanted, ignored=report_dir is None)
@@ -152,6 +135,42 @@ def run(
         click.echo("".join(render(report, "github").values()), nl=False)
     advised = report.advisory is not None and report.advisory.in_force
     return 0 if report.verdict is Verdict.PASS or advised else 1
+
+
+def _folder(report_dir: Path | None, root: Path, history: Path | None) -> Path:
+    """The folder of the reports. Raises UsageError, before an hour of work, where nothing could be written there."""
+    from verifygate.report.write import refuse_unusable
+
+    folder = report_dir if report_dir is not None else root / "reports" / "latest"
+    refuse_unusable(folder)
+    if history is not None:
+        _refuse_lost(history, folder)
+    return folder
+
+
+def _event(root: Path, since: str) -> Event:
+    """The event of the CI job. Raises UsageError where another base is named as well."""
+    from verifygate.base.errors import UsageError
+    from verifygate.change.ci_event import event_of
+
+    if since:
+        raise UsageError("--ci and --since both name the base", where="--ci", remedy="give one of them")
+    return event_of(os.environ, root)
+
+
+def _ended(settings: Settings, options: RunOptions) -> Report:
+    """The report of a run; of one that somebody ends, the summary is printed."""
+    from dataclasses import replace
+
+    from verifygate.gate.run import InterruptedRunError, run
+    from verifygate.report.terminal import summary
+
+    try:
+        with progress_line(logged=True) as progress:
+            return run(settings, replace(options, progress=progress))
+    except InterruptedRunError as ended:
+        click.echo(summary(ended.report, ""))
+        raise
 
 
 def _with_history(report: Report, file: Path) -> Report:
