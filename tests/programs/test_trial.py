@@ -81,6 +81,31 @@ def test_what_is_certain_to_lack_something_is_not_started(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+def test_a_model_that_cannot_be_made_smaller_is_started_as_it_is(tmp_path: Path) -> None:
+    """No assert says that half a head's width is no whole number: only a run shows it."""
+    halves = TRAIN.replace("{check}", "torch.ones(1, width // heads).reshape(-1, 2)")
+    (tmp_path / "train.py").write_text(halves, encoding="utf-8")
+    (tmp_path / "broken.py").write_text(halves.replace("reshape(-1, 2)", "reshape(-1, 7)"), encoding="utf-8")
+    small = "python {}.py --n_heads 4 --epochs 1"
+    given = [
+        program(small.format(name)).model_copy(update={"full_size": f"python {name}.py --epochs 1"})
+        for name in ("train", "broken")
+    ]
+
+    runs, breaks = tried(given, Settings(root=tmp_path, today=dt.date(2026, 1, 1)))
+
+    assert (runs.command, runs.obstacles) == ("python train.py --epochs 1", ())
+    assert breaks.command == small.format("broken")
+    assert breaks.obstacles[0].startswith("it raised RuntimeError")
+
+
+def test_the_command_of_full_size_leaves_the_model_alone(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN.replace("{check}", "pass"), encoding="utf-8")
+    (found,) = found_programs(read_sources(tmp_path, (".",)), tmp_path)
+    assert (found.command, found.full_size) == (SMALLER, KEPT)
+
+
+@pytest.mark.slow
 def test_each_program_says_what_a_run_of_it_showed(tmp_path: Path) -> None:
     """It trains; it raises, with the values of the line; it opens what is not there; it makes no step."""
     trains = TRAIN.replace("{check}", "assert heads % groups == 0")

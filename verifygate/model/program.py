@@ -10,6 +10,8 @@ class Program(Model):
 
     command: str
     """`python train.py --epochs 1 --batch-size 4`; of its options, only what the program declares."""
+    full_size: str = ""
+    """The same command with the model and its inputs as large as by default; empty where it says nothing of them."""
     path: str
     """The file whose training step it reaches."""
     line: int

@@ -145,14 +145,20 @@ def _program(
     found = list(problem)
     first = FirstRun(reached, options, small, reach.enclosing)
     found += obstacles(reached, first, options, small, root)
+    large = [each for each in small if not each.is_size]
     return Program(
-        command=" ".join([start, *map(_quoted, _in_order(small))]),
+        command=_command(start, small),
+        full_size=_command(start, large) if len(large) < len(small) else "",
         path=step.path,
         line=step.line,
         step=reach.sources.line(step.path, step.line),
         needs_cuda=needs_cuda,
         obstacles=tuple(dict.fromkeys(" ".join(each.split()) for each in found))[:MOST],
     )
+
+
+def _command(start: str, settings: list[Proposal]) -> str:
+    return " ".join([start, *map(_quoted, _in_order(settings))])
 
 
 def _options(

@@ -47,6 +47,11 @@ class Proposal:
     value: object
     """What the program reads then: a text, or True for a switch."""
 
+    @property
+    def is_size(self) -> bool:
+        """Whether it makes the model or its inputs smaller, and not only the run shorter."""
+        return any(names.fullmatch(self.option.name.lower()) for names, _ in _SIZES)
+
 
 def proposals(options: Iterable[Option], *, needs_cuda: bool, has_heads: bool) -> list[Proposal]:
     """The settings that make a run small, in the order in which the options are declared."""
@@ -54,7 +59,9 @@ def proposals(options: Iterable[Option], *, needs_cuda: bool, has_heads: bool) -
     around = Around(frozenset(each.name.lower() for each in declared.values()), needs_cuda, has_heads)
     found = []
     for option in declared.values():
-        value = next((give for names, give in _TABLE if names.fullmatch(option.name.lower())), None)
+        value = next(
+            (give for names, give in (*_LENGTHS, *_SIZES, *_OTHERS) if names.fullmatch(option.name.lower())), None
+        )
         values = value(option, around) if value is not None else None
         if values is not None and _fits(option, values):
             found.append(Proposal(option, tuple(option.written(*values)), values[0] if values else True))
@@ -191,7 +198,9 @@ def _names(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-_TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
+_Rows = tuple[tuple[re.Pattern[str], Value], ...]
+
+_LENGTHS: _Rows = (
     (_names(r"(?:n|num|max|total|train|n_train|num_train|nb)?_?epochs?|nepochs?|n_?iter"), _at_most(1)),
     (_names(r"warmup_epochs?|warm_up_epochs?|cooldown_epochs?|linear_epoch"), _lowered(0)),
     (
@@ -213,6 +222,9 @@ _TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
     ),
     (_names(r"(?:(?:n|num|data|dataloader|data_loader|loader|max)_?)*(?:workers|num_workers|nw)|nw|n_cpu|n_threads"),
      _at_most(0)),
+)  # fmt: skip
+"""How options may be called that say how long a run is -> their values."""
+_SIZES: _Rows = (
     (_names(r"imgsz|img_?size|image_?size|input_?size|crop_?size|(?:train_|val_)?(?:crop|resize)_size|resolution"),
      _image_size),
     (
@@ -229,8 +241,11 @@ _TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
     ),
     (_names(r"n_?heads?|num_(?:attention_)?heads|n_head|heads"), _lowered(2)),
     (_names(r"(?:n|num|num_hidden|num_encoder|num_decoder)_?layers?|n_?blocks|num_blocks"), _lowered(2)),
-    (_names(r"local_rank|rank"), _first_rank),
     (_names(r"depth"), _where(lambda around: around.has_heads, _lowered(2))),
+)  # fmt: skip
+"""The same of options that say how large the model and its inputs are: a program may forbid some of them together."""
+_OTHERS: _Rows = (
+    (_names(r"local_rank|rank"), _first_rank),
     (_names(r"dataset|data|dataset_name|data_?set"), _fake),
     (_names(r"dummy|(?:use_)?(?:dummy|fake|synthetic)_?(?:data|dataset|batch)?|synthetic"), _on),
     (_names(r"arch|model|backbone|model_name|model_size|size|variant|config_name"), _smallest),
@@ -246,4 +261,4 @@ _TABLE: tuple[tuple[re.Pattern[str], Value], ...] = (
     (_names(r"(?:model|ckpt|checkpoints?|run|exp|experiment|snapshot)_?(?:dir|directory|folder|root)"),
      _temporary_by_default),
 )  # fmt: skip
-"""How an option may be called -> its value. The first row that fits counts."""
+"""The same of all other options. The first row that fits counts."""

@@ -33,8 +33,9 @@ NOT_TRIED = "not tried: "
 def tried(programs: Sequence[Program], settings: Settings) -> tuple[Program, ...]:
     """The programs, each with what a run of it showed: no obstacle where it trained, else what ended it.
 
-    What is certain to lack something (data, a launcher) is not started. Where nothing can be started, for instance
-    because the isolation that `settings` require does not hold here, that is each program's obstacle.
+    A program that does not train with a smaller model is started once more with its own, and proposed so if it trains
+    then. What is certain to lack something (data, a launcher) is not started. Where nothing can be started, for
+    instance because the isolation that `settings` require does not hold here, that is each program's obstacle.
     """
     promising = [each for each in programs if all(word.startswith(OPEN) for word in each.obstacles)]
     if not promising:
@@ -50,11 +51,19 @@ def tried(programs: Sequence[Program], settings: Settings) -> tuple[Program, ...
                 shown = scrubber.text(str(subject.interpreter))
                 raise UsageError(interpreter.problem or without_torch(shown))
             told = [_lacking(seen) for seen in _runs(promising, subject, copy, private / "runs")]
+            again = [each for each, text in zip(promising, told, strict=True) if text and each.full_size]
+            large = [each.model_copy(update={"command": each.full_size, "full_size": ""}) for each in again]
+            ended = zip(again, large, _runs(large, subject, copy, private / "again"), strict=True)
+            trained = {each.command: full for each, full, seen in ended if not _lacking(seen)}
         except (UsageError, EntryError, OSError) as error:
             reason = getattr(error, "problem", "") or str(error)
-            told = [f"{NOT_TRIED}{reason}"] * len(promising)
+            told, trained = [f"{NOT_TRIED}{reason}"] * len(promising), {}
     said = {each.command: scrubber.text(text) for each, text in zip(promising, told, strict=True)}
-    return tuple(_with(each, said[each.command]) if each.command in said else each for each in programs)
+    said |= dict.fromkeys(trained, "")
+    return tuple(
+        _with(trained.get(each.command, each), said[each.command]) if each.command in said else each
+        for each in programs
+    )
 
 
 def untried(programs: Sequence[Program]) -> tuple[Program, ...]:

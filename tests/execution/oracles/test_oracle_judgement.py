@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from verifygate.config.settings import OraclesSettings
-from verifygate.execution.oracles import ask_the_oracles, edge_cases, inf_injection, scale_invariance
-from verifygate.execution.oracles.runs import EntryError, Seen, words
+from verifygate.execution.oracles import ask_the_oracles, edge_cases, inf_injection, planning, scale_invariance
+from verifygate.execution.oracles.planning import INF, Entry
+from verifygate.execution.oracles.runs import EntryError, Job, Seen, words
 from verifygate.execution.scrub import Scrubber
 from verifygate.model import Status
 from verifygate.process.subject import Subject
@@ -107,6 +108,36 @@ def test_a_precision_that_a_framework_drops_without_a_word(precision: str, regio
 
     assert answer.status is status
     assert ("Accelerate was asked for fp16" in answer.actual) is (status is Status.PARTIAL)
+
+
+@pytest.mark.parametrize(
+    ("sign", "asked"),
+    [
+        ({"event": "optimizer", "dtypes": ["torch.float32"]}, False),
+        ({"event": "optimizer", "dtypes": ["torch.bfloat16", "torch.float32"]}, True),
+        ({"event": "autocast", "device": "cuda", "dtype": "torch.float16", "enabled": False}, True),
+        ({"event": "delegated", "framework": "Accelerate", "precision": "fp16"}, True),
+    ],
+)
+def test_a_float32_program_is_not_asked_what_an_overflow_does(
+    sign: dict[str, Any], asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """An inf that reaches the weights of a program without mixed precision is no fault of its precision."""
+    poisoned = run(1.0, float("inf"))
+    seen = Seen((sign, *run(1.0, 2.0).events))
+    jobs: list[Job] = []
+
+    def run_jobs(_subject: Subject, given: list[Job], _folder: Path) -> list[Seen]:
+        jobs.extend(given)
+        return [seen if not any(name == "injection" for name, _ in each.instruments) else poisoned for each in given]
+
+    monkeypatch.setattr(planning, "run_jobs", run_jobs)
+    entry = Entry(tmp_path, "python train.py")
+    planning.examine(
+        Subject(tmp_path, Path(sys.executable)), OraclesSettings(), [entry], tmp_path / "runs", edges=False
+    )
+    assert any(name == "injection" for each in jobs for name, _ in each.instruments) is asked
+    assert (entry.answers[INF].status is Status.NOT_APPLICABLE) is not asked
 
 
 def test_a_watch_that_could_not_be_installed_is_no_pass():

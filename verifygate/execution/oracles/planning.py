@@ -19,6 +19,7 @@ UPDATE, NUMBERS = "oracle-update", "oracle-numbers"
 CAPABILITY = (8, 0)
 OLD_CAPABILITY = (7, 5)
 """A device without bfloat16 of its own."""
+_HALF = ("torch.float16", "torch.bfloat16")
 SPARE_WINDOWS = 3
 """Windows behind the poisoned one, to see that training goes on."""
 ORDER = (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED, Status.PASS, Status.NOT_APPLICABLE)
@@ -49,6 +50,14 @@ class Entry:
     def asked(self) -> bool:
         """Whether the project asked for a scaler; without its device it is off all the same."""
         return any(event["asked"] for event in self.seen.of("scaler"))
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether anything of mixed precision was seen in it, be it off: a region, a scaler, weights in half, or a
+        framework that was asked for a precision."""
+        if any(self.seen.first(kind) is not None for kind in ("autocast", "scaler", "delegated")):
+            return True
+        return any(dtype in _HALF for event in self.seen.of("optimizer") for dtype in event["dtypes"])
 
     @property
     def can_be_switched_on(self) -> bool:
@@ -155,7 +164,7 @@ def _plan(settings: OraclesSettings, entry: Entry, edges: bool) -> dict[str, Job
         plan["nan-loss"] = job({**exact, "windows": behind}, {"kind": "nan", **once})
         plan["overflow-streak"] = job({**exact, "windows": edge_cases.STREAK + 2}, many)
         plan["half-parameters"] = job({"windows": settings.steps, "switch_on": on, "half_parameters": True})
-    if not entry.asked:
+    if not entry.asked and entry.is_mixed:
         plan["unguarded"] = job({"windows": behind}, {"kind": "inf", **once})
     return plan
 
@@ -170,6 +179,8 @@ def _answer(entry: Entry, runs: Mapping[str, Seen]) -> None:
     if "unguarded" in runs:
         unguarded = inf_injection.judge(runs["unguarded"], guarded=False)
         entry.answers[INF] = _worse(entry.answers.get(INF), unguarded)
+    elif not guarded:
+        entry.answers[INF] = Answer(Status.NOT_APPLICABLE, "nothing of mixed precision was seen in this entry")
     if not guarded:
         entry.answers[SCALE] = Answer(Status.NOT_APPLICABLE, "no scaler is used in this entry")
     for name, judge in edge_cases.JUDGES.items():
