@@ -263,4 +263,7 @@ for x in load():
 """
     run = "run `verifygate probe -- python train.py`"
     assert settled({"train.py": text}, "AMP305") == ("likely", (run,))
+    assert settled({"a b/train.py": text}, "AMP305")[1] == ("run `verifygate probe -- python 'a b/train.py'`",)
+    inside = {"pkg/train.py": "from . import other\n" + text, "pkg/other.py": "", "pkg/__init__.py": ""}
+    assert settled(inside, "AMP305") == ("likely", ()), "it is no script"
     assert settled({"train.py": text, "other.py": "import train\n"}, "AMP305") == ("likely", ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shlex
 from collections.abc import Iterable
 
 from verifygate.base.records import record, replace
@@ -66,10 +67,12 @@ def _command(above: Iterable[Function], imports: ImportGraph) -> str:
     tests = sorted({each.module.path for each in outermost if each.symbol and each.module.file.is_test})
     bodies = (each.module.file for each in outermost if not each.symbol)
     bodies = (file for file in bodies if not file.is_test and (file.is_script or not imports.is_imported(file.path)))
-    programs = {file.path for file in bodies}
+    programs = {file.path: file for file in bodies}
     if len(programs) == 1:
-        return f"`verifygate probe -- python {programs.pop()}`"
-    return f"`pytest --verifygate {tests[0]}`" if tests and not programs else ""
+        ((path, file),) = programs.items()
+        as_file = path.endswith(".py") and not file.is_relative  # else it starts in a way that nothing here says
+        return f"`verifygate probe -- python {shlex.quote(path)}`" if as_file else ""
+    return f"`pytest --verifygate {shlex.quote(tests[0])}`" if tests and not programs else ""
 
 
 def _conditions(path: ErrorPath) -> tuple[str, ...]:
