@@ -164,7 +164,10 @@ def probed(
     """The exit code of a probe of eight steps of each, and what it says."""
     monkeypatch.chdir(root)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    (root / "all.py").write_text(ALL, encoding="utf-8")
+    program = ["-m", f"reference_impl.gallery.{names[0]}", "--steps", "8"]
+    if len(names) > 1:
+        (root / "all.py").write_text(ALL, encoding="utf-8")
+        program = ["all.py", *names]
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"] if names[0] in RANKS else []
-    code = main(["probe", "--format", "json", "--", sys.executable, *launcher, "all.py", *names])
+    code = main(["probe", "--format", "json", "--", sys.executable, *launcher, *program])
     return code, capsys.readouterr().out
