@@ -31,7 +31,7 @@ TARGETS ?=
 VERSION ?=
 WATCHED ?=
 
-.PHONY: help setup gate gpu gpu-bundle test lint reports docs bench fuzz primer twin release-watch clean
+.PHONY: help setup gate gallery gpu gpu-bundle test lint reports docs bench fuzz primer twin release-watch clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 20
@@ -40,6 +40,9 @@ setup: $(READY) ## build the environment in .venv (done by itself when it is nee
 
 gate: $(READY) ## audit reference_impl; reports in reports/latest
 	@$(BIN)/python -I -m verifygate run --stage all
+
+gallery: $(READY) ## audit the loops of reference_impl/gallery; reports in reports/latest/gallery
+	@$(BIN)/python -I -m verifygate run --stage static --stage execution --config verifygate.gallery.toml --report-dir reports/latest/gallery
 
 gpu: $(READY) ## on a CUDA machine: the gpu-marked tests and the records of reference_impl, in tables
 	@$(BIN)/python -I -c 'import torch; torch.cuda.is_available() or exit("no CUDA device here: nothing to measure")'

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from verifygate.cli import main
 from verifygate.config.rule_selection import RuleSelection
+from verifygate.config.settings import OraclesSettings, ResumeSettings
+from verifygate.execution.oracles.resume import ask
+from verifygate.model import Status
+from verifygate.process.subject import Subject
 from verifygate.sources.discovery import read_sources
 from verifygate.static.engine import analyse
 
@@ -20,9 +26,23 @@ ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "reference_impl" / "gallery"
 BREAKS = tomllib.loads((GALLERY / "breaks.toml").read_text(encoding="utf-8"))
 LOOPS = sorted(each.stem for each in GALLERY.glob("*.py") if each.stem not in ("__init__", "tasks"))
-RANKS = frozenset({"ddp", "fsdp_bf16", "fsdp_fp16"})
-RUN = [name for name in LOOPS if name not in ("compiled", "cuda_graph")]
-"""Not what needs a C++ compiler, or a CUDA device whose graphs are no emulation's."""
+RANKS = ("ddp", "fsdp_bf16", "fsdp_fp16")
+TOGETHER = [name for name in LOOPS if name not in ("compiled", "cuda_graph", *RANKS)]
+"""Run in one process. Not what needs a C++ compiler, or a CUDA device whose graphs are no emulation's."""
+ALONE = ("averaged", "bf16", "custom_function", "ddp", "gradient_penalty")
+"""Whose broken line shows in what a whole run comes to, or in how it ends."""
+ALL = """
+import runpy, sys, traceback
+failed = False
+for name in sys.argv[1:]:
+    sys.argv[:] = [name, "--steps", "8"]
+    try:
+        runpy.run_module(f"reference_impl.gallery.{name}", run_name="__main__")
+    except Exception:
+        traceback.print_exc()
+        failed = True
+sys.exit(failed)
+"""
 
 
 @pytest.fixture
@@ -51,7 +71,7 @@ def told(root: Path, *names: str) -> set[str]:
 
 def test_each_loop_has_a_line_that_breaks_it() -> None:
     assert sorted(BREAKS) == LOOPS
-    assert [name for name, each in BREAKS.items() if "static" not in each and "run" not in each] == ["ddp"]
+    assert all("static" in each or "run" in each for each in BREAKS.values())
 
 
 def test_each_loop_is_short_enough_to_copy() -> None:
@@ -67,6 +87,14 @@ def test_the_readme_names_each_loop_and_what_its_broken_line_is_found_as() -> No
         assert said == [BREAKS[name].get("static", "not found"), BREAKS[name].get("run", "not run")], name
 
 
+def test_the_loops_that_the_documentation_shows_are_the_files() -> None:
+    page = (ROOT / "verifygate" / "docs" / "loops.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```python\n# (\w+\.py)\n(.*?)```", page, flags=re.DOTALL)
+    assert [name for name, _ in shown] == ["accumulation.py", "ddp.py", "resumed.py"]
+    for name, code in shown:
+        assert code in (GALLERY / name).read_text(encoding="utf-8"), name
+
+
 def test_nothing_is_found_in_what_is_right() -> None:
     assert told(ROOT) == set()
 
@@ -77,30 +105,69 @@ def test_the_source_shows_the_broken_line(name: str, copy: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RUN)
 def test_a_run_of_what_is_right_is_clean(
-    name: str, copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, said = probed(name, copy, monkeypatch, capsys)
+    code, said = probed(TOGETHER, copy, monkeypatch, capsys)
     assert (code, json.loads(said)["findings"]) == (0, []), said
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(name for name, each in BREAKS.items() if "run" in each and name in RUN))
+@pytest.mark.parametrize("name", RANKS)
+def test_a_run_of_two_ranks_is_clean(
+    name: str, copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = probed([name], copy, monkeypatch, capsys)
+    assert (code, json.loads(said)["findings"]) == (0, []), said
+
+
+@pytest.mark.slow
+def test_a_run_shows_the_broken_lines(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each in its own file, and nothing else."""
+    names = [name for name in TOGETHER if BREAKS[name].get("run", "").startswith("AMP") and name not in ALONE]
+    for name in names:
+        broken(name, copy)
+    code, said = probed(names, copy, monkeypatch, capsys)
+    found = {(each["path"], each["rule"]) for each in json.loads(said)["findings"]}
+    assert code == 1
+    assert found == {(f"reference_impl/gallery/{name}.py", BREAKS[name]["run"]) for name in names}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALONE)
 def test_a_run_shows_the_broken_line(
     name: str, copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, said = probed(name, broken(name, copy), monkeypatch, capsys)
+    code, said = probed([name], broken(name, copy), monkeypatch, capsys)
     assert code
     assert BREAKS[name]["run"] in said
 
 
+@pytest.mark.slow
+def test_a_resumed_run_shows_the_broken_line(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The oracle that fits: a resumed run has the bits of the unbroken one, or what was not restored is named."""
+    right = (GALLERY / "resumed.py").read_text(encoding="utf-8")
+    broken("resumed", copy).joinpath("reference_impl/gallery/resumed.py").rename(copy / "broken.py")
+    (copy / "right.py").write_text(right, encoding="utf-8")
+    commands = [f"python {name}.py --steps 8 --checkpoint {{temporary}}/last.pt" for name in ("right", "broken")]
+    settings = OraclesSettings(resume=tuple(ResumeSettings(train=each, resume=each) for each in commands), steps=4)
+    kept, lost = ask(Subject(copy, Path(sys.executable)), settings, copy, tmp_path_factory.mktemp("runs"))
+    assert (kept.status, lost.status) == (Status.PASS, Status.FAIL), (kept.actual, lost.actual)
+    assert BREAKS["resumed"]["run"] in lost.actual
+
+
 def probed(
-    name: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    names: Sequence[str], root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, str]:
-    """The exit code of a probe of eight steps, and what it says."""
+    """The exit code of a probe of eight steps of each, and what it says."""
     monkeypatch.chdir(root)
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"] if name in RANKS else []
-    command = [sys.executable, *launcher, "-m", f"reference_impl.gallery.{name}", "--steps", "8"]
-    code = main(["probe", "--format", "json", "--", *command])
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    program = ["-m", f"reference_impl.gallery.{names[0]}", "--steps", "8"]
+    if len(names) > 1:
+        (root / "all.py").write_text(ALL, encoding="utf-8")
+        program = ["all.py", *names]
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"] if names[0] in RANKS else []
+    code = main(["probe", "--format", "json", "--", sys.executable, *launcher, *program])
     return code, capsys.readouterr().out

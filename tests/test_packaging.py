@@ -27,6 +27,7 @@ TOP_LEVEL = {
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "Makefile",
+    "verifygate.gallery.toml",
     "verifygate.toml",
     "constraints.txt",
     "requirements-hashed.txt",

@@ -21,7 +21,7 @@ def train(steps: int) -> float:
     scaler = torch.amp.GradScaler(device.type)
     region = torch.autocast(device.type, dtype=torch.float16)
 
-    micro_batches = tasks.batches(data, 16, WINDOW * steps)
+    micro_batches = tasks.batches(data, 8, WINDOW * steps)
     for _ in range(steps):
         for _, (tokens, targets) in zip(range(WINDOW), micro_batches, strict=False):
             with region:

@@ -25,7 +25,7 @@ def train(steps: int) -> float:
     optimizer = torch.optim.AdamW(masters, lr=3e-3)
     scaler = torch.amp.GradScaler(device.type)
 
-    for tokens, targets in tasks.batches(data, 32, steps):
+    for tokens, targets in tasks.batches(data, 16, steps):
         scores = model(tokens).float()  # the loss in float32: no region does it here
         loss = nn.functional.cross_entropy(scores.flatten(0, 1), targets.flatten())
         scaler.scale(loss).backward()

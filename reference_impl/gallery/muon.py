@@ -22,7 +22,7 @@ def train(steps: int) -> float:
     scaler = torch.amp.GradScaler(device.type)
     region = torch.autocast(device.type, dtype=torch.float16)
 
-    for tokens, targets in tasks.batches(data, 32, steps):
+    for tokens, targets in tasks.batches(data, 16, steps):
         with region:
             loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
         scaler.scale(loss).backward()

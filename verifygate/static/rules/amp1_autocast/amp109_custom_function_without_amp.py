@@ -5,10 +5,11 @@ Reports a subclass of `torch.autograd.Function` without `custom_fwd` and `custom
 regions or has a framework run it in one, where both directions compute matrix products or convolutions (those of Triton
 kernels too), or both call into the same compiled extension, and nothing casts: neither the function itself nor the code
 that applies it. So too one whose backward runs once more what it was passed, as checkpointing does; that it casts the
-incoming gradients changes nothing there.
+incoming gradients changes nothing there. Certain: a backward with `custom_bwd` whose forward has no `custom_fwd`.
 
 ## Impact
-The backward stops with a dtype mismatch; where a forward is run once more, it runs silently in float32.
+The backward stops with a dtype mismatch, or for want of what `custom_fwd` notes; where a forward is run once more, it
+runs silently in float32.
 
 ## Why is this bad
 Autocast is on during the forward and off during the backward, so products that are half precision in the forward get
@@ -87,7 +88,7 @@ plain `custom_fwd` for functions of torch's own operations; which of them is the
 
 ## What it cannot see
 Whether the function is reached inside a region, where not all of its calls can be followed, and which dtypes an
-extension implements: findings are likely, never certain. Functions that only reshape, gather or communicate are left
+extension implements: such findings are likely. Functions that only reshape, gather or communicate are left
 alone, and those that a test runs in float16. One that casts in its forward, and nowhere in its backward, is listed as
 not followed.
 
@@ -150,6 +151,12 @@ def check(analysis: Analysis) -> Iterable[Match]:
             forward, backward = made.methods.get("forward"), made.methods.get("backward")
             if forward is None or backward is None or not made.node.bases:
                 continue
+            if (lone := _lone_decorator(forward, backward, analysis)) is not None:
+                message = f"`custom_bwd` reads what `custom_fwd` notes, and the forward of `{made.symbol}` has none"
+                yield Match(
+                    Location(backward, lone), message, remedy="decorate forward with `torch.amp.custom_fwd` too"
+                )
+                continue
             reason = _reason(forward, backward, analysis)
             if not reason or _is_tested_in_half(made, analysis):
                 continue
@@ -167,6 +174,17 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 at = Location(forward, made.node.bases[0] if again is None else made.node)
                 steps = ((Location(backward, again), "runs once more, with autocast off"),) if again is not None else ()
                 yield Match(at, message, certain=False, steps=steps)
+
+
+def _lone_decorator(forward: Function, backward: Function, analysis: Analysis) -> ast.expr | None:
+    """The `custom_bwd` of torch's on a backward, where nothing but `staticmethod` is on the forward."""
+    plain = all(last_name(each) == "staticmethod" for each in getattr(forward.node, "decorator_list", ()))
+    frame = analysis.evaluator.module_frame(backward.module)
+    for each in getattr(backward.node, "decorator_list", ()) if plain else ():
+        name = analysis.roles.known_name(each.func if isinstance(each, ast.Call) else each, frame) or ""
+        if name.startswith("torch.") and name.endswith(".custom_bwd"):
+            return each  # type: ignore[no-any-return]
+    return None
 
 
 def _tell_if_the_backward_casts_nothing(made: Class, backward: Function, analysis: Analysis) -> None:

@@ -80,7 +80,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from verifygate.model import Severity
+from verifygate.model import Severity, Witness
 from verifygate.naming import names_a_loss, speaks_of_a_step, speaks_of_a_window
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.gradient_sync_flags import late_flags
@@ -98,6 +98,7 @@ RULE = Rule(
     summary="no_sync() around a backward without its forward, or around the step; a forward past DDP",
     remedy="put the forward and the backward of every micro-batch but the last one under `no_sync()`",
     words=("no_sync", "require_backward_grad_sync", "DistributedDataParallel"),
+    witnesses=(Witness.STATIC, Witness.RUN),
     proof="gradients-sent",
 )
 
