@@ -84,9 +84,9 @@ def _mapped(call: Call, function: Value, value: Value) -> Value:
         values = tuple(_mapped(call, function, each) for each in items.values)
         rest = None if items.rest is None else _mapped(call, function, items.rest)
         found = Items(items.keys, values, rest)
-        if isinstance(atom, Tuple):
-            return replace(atom, items=found)
-        return call.machine.new_container(atom.kind, (call.site, "tree", items.keys), found)
+        if isinstance(atom, Container):
+            return call.machine.new_container(atom.kind, (call.site, "tree", items.keys), found)
+        return Tuple(found, atom.names if isinstance(atom, Tuple) else ())
 
     return call.machine.each_way(value, one)
 
