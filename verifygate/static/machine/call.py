@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from verifygate.events.record import Kind
 from verifygate.static.machine.lattice import atoms
+from verifygate.static.machine.observations import Observation
 from verifygate.static.machine.store import State
 from verifygate.static.machine.truth import Truth
 from verifygate.static.machine.values import (
@@ -32,6 +33,7 @@ from verifygate.static.machine.values import (
     Value,
     Wrapped,
 )
+from verifygate.static.uses.roles import Use
 
 PROCESS = Address("process", None)
 """Where the state of the process lies: open regions, grad mode, default dtype, switches."""
@@ -101,8 +103,11 @@ class Machinery(Protocol):
     def truth_of(self, atom: Atom, decisions: Decisions) -> Truth:
         """What a value is as a condition."""
 
-    def emit(self, kind: Kind, attributes: dict[str, Any]) -> None:
+    def emit(self, kind: Kind, attributes: dict[str, Any], seen: Observation | None = None) -> None:
         """Leave an event."""
+
+    def used(self, value: Value, use: Use) -> None:
+        """Note what is done with an input."""
 
     def unknown(self, reason: str) -> Unknown:
         """A value that is not known, noted as not followed."""
@@ -224,9 +229,9 @@ class Call:
         """A function that runs inside a context manager whenever it is called."""
         return Wrapped(function, manager)
 
-    def emit(self, kind: Kind, **attributes: Any) -> None:
-        """Leave an event at this place; region and grad mode are added."""
-        self.machine.emit(kind, attributes)
+    def emit(self, kind: Kind, *, seen: Observation | None = None, **attributes: Any) -> None:
+        """Leave an event at this place; region and grad mode are added. `seen` is what rules read besides."""
+        self.machine.emit(kind, attributes, seen)
 
     def unknown(self, reason: str) -> Unknown:
         """A result that is not known, and why; noted as not followed."""
@@ -261,6 +266,9 @@ class Library(Protocol):
     def bases(self, name: str) -> tuple[str, ...]:
         """The library classes that a library class derives from, nearest first."""
 
+    def input(self, what: str) -> Handler | None:
+        """What makes an object that comes in from outside: of a class by its name, or of a role (`uses/roles.py`)."""
+
 
 class NoLibrary:
     """A library that knows nothing."""
@@ -282,6 +290,9 @@ class NoLibrary:
 
     def bases(self, name: str) -> tuple[str, ...]:  # noqa: ARG002
         return ()
+
+    def input(self, what: str) -> Handler | None:  # noqa: ARG002
+        return None
 
 
 TENSOR = "torch.Tensor"

@@ -15,6 +15,7 @@ from verifygate.events.record import Dtypes, Event, Frame, Kind
 from verifygate.events.record import Region as RegionOfEvent
 from verifygate.static.machine.call import PROCESS, REGIONS, Call, Handler, Library, Machinery
 from verifygate.static.machine.lattice import atoms, cases, contradict, join, joined
+from verifygate.static.machine.observations import Observation
 from verifygate.static.machine.store import State, Store, join_states
 from verifygate.static.machine.values import (
     ABSENT,
@@ -34,6 +35,7 @@ from verifygate.static.machine.values import (
     LibraryName,
     Object,
     OneOf,
+    Option,
     Place,
     Regions,
     Tensor,
@@ -42,6 +44,7 @@ from verifygate.static.machine.values import (
     Value,
 )
 from verifygate.static.symbols.program import Module, Program
+from verifygate.static.uses.roles import Use
 
 REST = "**"
 """Among keyword arguments: any others."""
@@ -105,6 +108,8 @@ class Emitted:
     decisions: Decisions
     is_partial: bool = False
     """It comes after a limit, a widened loop, or inside a handler."""
+    seen: Observation | None = None
+    """What rules read of it beyond what a recorded run can say."""
 
 
 class Core:
@@ -137,6 +142,12 @@ class Core:
         """What was not followed, in order."""
         self.tests: list[str] = []
         """The tests on data that were given an identity, in order."""
+        self.uses: dict[str, Use] = {}
+        """Input -> what was done with it, which tells what it is (`inputs.py`)."""
+        self.stepped: dict[tuple[str, str], None] = {}
+        """Pairs of inputs: one was handed to the `step` of the other."""
+        self.ran: dict[Code, None] = {}
+        """The functions that were entered, in order."""
         self.refused = 0
         """Functions that were not entered, because of a limit or because they run already."""
         self.keeps = True
@@ -186,7 +197,7 @@ class Core:
         self.not_followed.setdefault(found)
         return found
 
-    def emit(self, kind: Kind, attributes: dict[str, Any]) -> None:
+    def emit(self, kind: Kind, attributes: dict[str, Any], seen: Observation | None = None) -> None:
         """Leave an event."""
         found = self.field(PROCESS, REGIONS)
         stack = found.stack if isinstance(found, Regions) else None
@@ -199,7 +210,13 @@ class Core:
         if isinstance(grad, Constant):
             attributes.setdefault("grad_mode", bool(grad.value))
         event = Event(kind, self.frames(), len(self.events) + 1, **attributes)
-        self.events.append(Emitted(event, self.state.decisions, bool(self.partial) or self.is_over_budget))
+        self.events.append(Emitted(event, self.state.decisions, bool(self.partial) or self.is_over_budget, seen))
+
+    def used(self, value: Value, use: Use) -> None:
+        """Note what is done with an input."""
+        for atom in atoms(value) if use else ():
+            if isinstance(atom, Option):
+                self.uses[atom.identity] = self.uses.get(atom.identity, Use.NONE) | use
 
     def frames(self) -> tuple[Frame, ...]:
         """The chain of calls, innermost first."""

@@ -37,6 +37,8 @@ from verifygate.static.machine.values import (
 )
 
 _MOST_TEXT = 1_000
+DATA = "the test at "
+"""Begins what a test on data is called: it is no option of a user's."""
 
 
 class Expressions(Calls):
@@ -384,7 +386,7 @@ class Expressions(Calls):
         """What a reader calls a test on data; its outcome holds in one round of the loops around."""
         rounds = "".join(f", round {each}" for each in self.rounds)
         via = "".join(f", called at {each.path}:{each.line}" for each in self.frames()[1:])
-        self.tests.append(f"the test at {self.frame.module.path}:{node.lineno}:{node.col_offset + 1}{via}{rounds}")
+        self.tests.append(f"{DATA}{self.frame.module.path}:{node.lineno}:{node.col_offset + 1}{via}{rounds}")
         return self.tests[-1]
 
 

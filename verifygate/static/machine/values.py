@@ -333,6 +333,10 @@ NUMBER = "number"
 """The role of an unknown that is a number of Python: beside a tensor it leaves the dtype as it is."""
 
 
+SCALED = "scaled by "
+"""Begins the role of an unknown that a method `scale` of an input gave; the input follows."""
+
+
 @record
 class Absent:
     """No value: the variable or field may not be there."""

@@ -7,10 +7,12 @@ from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler
 from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.torch_library.dtypes import ALL, Dtypes, dtype_named
+from verifygate.static.machine.torch_library.observed import freeze
 from verifygate.static.machine.torch_library.tensors import TENSOR, device_named, named, named_dtypes, tensors_in
 from verifygate.static.machine.values import (
     NONE,
     NUMBER,
+    TRUE,
     Constant,
     Items,
     LibraryName,
@@ -129,7 +131,21 @@ def _requires(call: Call) -> Value:
         return call.receiver
     _emit_cast(call, call.receiver, call.receiver)
     wanted = call.constant(0, "requires_grad", True)
+    _freeze(call, call.argument(0, "requires_grad") or TRUE)
     return replace(call.receiver, graph=wanted if isinstance(wanted, bool) else None)
+
+
+def _freeze(call: Call, wanted: Value) -> None:
+    """`requires_grad` of parameters is set."""
+    for atom in atoms(call.receiver):
+        for part in atom.parameters if isinstance(atom, Tensor) and atom.is_parameter else ():
+            freeze(call, part, wanted)
+
+
+def set_requires_grad(call: Call) -> Value:
+    """`tensor.requires_grad = wanted`."""
+    _freeze(call, call.args[0])
+    return NONE
 
 
 METHODS: dict[str, Handler] = {

@@ -15,7 +15,7 @@ from verifygate.static.machine.torch_library import (
     tensors,
 )
 from verifygate.static.machine.torch_library.dtypes import dtype_named
-from verifygate.static.machine.values import LibraryName, Value
+from verifygate.static.machine.values import LibraryName, Tensor, Value
 
 _TENSOR = "torch.Tensor"
 
@@ -57,7 +57,7 @@ class Torch(NoLibrary):
 
     def assignment(self, owner: str, name: str) -> Handler | None:
         if owner == _TENSOR:
-            return {"data": contents.set_data}.get(name)
+            return {"data": contents.set_data, "requires_grad": casts.set_requires_grad}.get(name)
         return contents.assignment(owner, name)
 
     def bases(self, name: str) -> tuple[str, ...]:
@@ -68,6 +68,11 @@ class Torch(NoLibrary):
             or data.bases(name)
             or functions.bases(name)
         )
+
+    def input(self, what: str) -> Handler | None:
+        if what == _TENSOR:
+            return lambda call: Tensor(reason="a tensor that comes in from outside", place=call.place)
+        return optimizers.input_of(what) or modules.input_of(what)
 
 
 TORCH = Torch()

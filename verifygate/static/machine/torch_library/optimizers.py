@@ -10,6 +10,7 @@ from verifygate.static.machine.call import Call, Handler
 from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.torch_library.contents import current
 from verifygate.static.machine.torch_library.dtypes import HALVES, Dtypes
+from verifygate.static.machine.torch_library.observed import RATE, evidence_of, optimized
 from verifygate.static.machine.torch_library.tensors import tensors_in
 from verifygate.static.machine.values import (
     NONE,
@@ -19,11 +20,13 @@ from verifygate.static.machine.values import (
     Container,
     Items,
     Object,
+    Option,
     Tensor,
     Tuple,
     Unknown,
     Value,
 )
+from verifygate.static.uses.roles import Evidence, Use
 
 OPTIMIZER, SCALER = "torch.optim.Optimizer", "torch.amp.GradScaler"
 _OPTIMIZERS = frozenset(
@@ -87,7 +90,9 @@ def _optimizer(call: Call) -> Value:
 def _fill_optimizer(call: Call, made: Object) -> None:
     given = call.argument(0, "params")
     call.set(made, _GROUPS, _groups(call, given if given is not None else NONE))
-    call.emit(Event.OPTIMIZER, dtypes_in=(dtypes_of(call, made),))
+    rate = Unknown("a learning rate among arguments that are not known", call.place) if call.is_open else NONE
+    call.set(made, RATE, call.argument(1, "lr") or rate)
+    call.emit(Event.OPTIMIZER, seen=optimized(call, made, held_by(call, made)), dtypes_in=(dtypes_of(call, made),))
 
 
 def _initialize(call: Call) -> Value:
@@ -137,7 +142,9 @@ def dtypes_of(call: Call, optimizer: Value) -> Dtypes:
 def _step(call: Call) -> Value:
     closure = call.argument(0, "closure")
     result = call.call(closure) if closure is not None and closure != NONE else NONE
-    call.emit(Event.STEP, dtypes_in=(dtypes_of(call, call.receiver),))
+    of = call.receiver
+    seen = optimized(call, of, held_by(call, of)) if isinstance(of, Object) else None
+    call.emit(Event.STEP, seen=seen, dtypes_in=(dtypes_of(call, of),))
     return result
 
 
@@ -217,6 +224,7 @@ def _scale(call: Call) -> Value:
 
 
 def _unscale(call: Call) -> Value:
+    call.machine.used(call.argument(0, "optimizer") or NONE, Use.IS_UNSCALED)
     if not _is_off(call):
         call.emit(Event.UNSCALE)
     return NONE
@@ -228,6 +236,8 @@ def _scaler_step(call: Call) -> Value:
     optimizer = call.argument(0, "optimizer")
     if optimizer is None:
         return call.unknown("a step of no optimizer")
+    if evidence_of(call, call.receiver) is Evidence.OBJECT:
+        call.machine.used(optimizer, Use.STEPS | Use.ZEROES)  # nothing else is handed to a scaler
     return call.call_method(optimizer, "step", call.args[1:])
 
 
@@ -345,3 +355,18 @@ def function(name: str) -> Handler | None:
 
 def method(owner: str, name: str) -> Handler | None:
     return METHODS.get(owner, {}).get(name)
+
+
+def input_of(what: str) -> Handler | None:
+    """An optimizer or a scaler that comes in from outside: what it holds, and whether it is on, is not known."""
+    if what == "optimizer" or what == OPTIMIZER or is_optimizer(what):
+        return lambda call: call.new(OPTIMIZER if what == "optimizer" else what)
+    if what == "scaler" or what in _SCALERS:
+        return _scaler_from_outside
+    return None
+
+
+def _scaler_from_outside(call: Call) -> Value:
+    made = call.new(SCALER)
+    call.set(made, "#enabled", Option(f"whether `{call.name}` is on", place=call.place))
+    return made

@@ -1,0 +1,81 @@
+"""What rules read of an event beyond what a recorded run can say: each fact with its place, decisions and evidence.
+
+A model of a library hands an observation over with the event. It is a snapshot: nothing in it changes any more.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from verifygate.base.records import record
+from verifygate.events.record import Dtypes
+from verifygate.static.machine.values import NO_DECISIONS, Address, Decisions, Part, Place
+from verifygate.static.uses.roles import Evidence
+
+
+@record
+class Weights:
+    """Parameters of one module, as they may be at one moment. One part has several of these where states differ."""
+
+    part: Part | None
+    """Which they are; None for what is no parameter of a module that is known."""
+    dtypes: Dtypes
+    """Empty where they are not known."""
+    place: Place | None = None
+    """Where they got their dtype."""
+    rounded: Dtypes = frozenset()
+    """The dtypes that their values went through before."""
+    decisions: Decisions = NO_DECISIONS
+    """The options under which they are so."""
+    is_trained: bool | None = True
+    """None where that is not known."""
+    reason: str = ""
+    """Why the dtype is not known."""
+
+
+@record
+class Rate:
+    """A learning rate that an optimizer may have; `value` is None where it is not known."""
+
+    value: float | None
+    decisions: Decisions = NO_DECISIONS
+
+
+@record
+class Optimized:
+    """An optimizer, and what it steps at this moment."""
+
+    optimizer: Address
+    name: str
+    """Canonical name of its class: `torch.optim.AdamW`."""
+    weights: tuple[Weights, ...]
+    rates: tuple[Rate, ...] = ()
+    """None at all where its class has its own."""
+    changed: str = ""
+    """Why its parameters may be others than these: what it was handed to."""
+    evidence: Evidence = Evidence.OBJECT
+    is_own: bool = False
+    """Its class is the project's, and derives from that one."""
+
+    @property
+    def place(self) -> Place | None:
+        """Where it was made."""
+        return self.optimizer.place
+
+
+@record
+class Cast:
+    """All parameters of a module were cast in place."""
+
+    before: tuple[Weights, ...]
+    after: tuple[Weights, ...]
+
+
+@record
+class Loaded:
+    """Other values were put into these parameters: what they went through before is gone."""
+
+    parts: frozenset[Part]
+
+
+Observation: TypeAlias = Optimized | Cast | Loaded
