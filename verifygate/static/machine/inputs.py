@@ -43,6 +43,7 @@ class Inputs(Statements):
 
     def run_alone(self, value: FunctionValue, owner: ClassValue | None = None) -> Value:
         """Run a function that nobody calls, with inputs for its arguments; a method on an object made so too."""
+        self._give_fields()
         arguments = self._inputs(value, is_method=owner is not None)
         if owner is not None and arguments:
             arguments[next(iter(arguments))] = self._made(owner)
@@ -50,6 +51,7 @@ class Inputs(Statements):
 
     def run_class(self, cls: ClassValue) -> None:
         """Make an object with inputs, then run its methods twice over, each from what the ones before may have left."""
+        self._give_fields()
         made = self._made(cls)
         methods = [
             (name, found)
@@ -83,6 +85,13 @@ class Inputs(Statements):
             except EndedError:
                 pass
         return made
+
+    def _give_fields(self) -> None:
+        """What attributes of inputs are by their use: `trainer.scaler`."""
+        for name, (role, evidence) in self.roles.items():
+            owner, _, last = name.rpartition(".")
+            if owner and last.isidentifier() and evidence >= Evidence.USE:
+                self.set_attribute(Option(owner), last, self._of_role(name, role, evidence), ("input", name))
 
     # -- arguments -----------------------------------------------------------------------------------------------
 

@@ -56,6 +56,10 @@ class Optimized:
     evidence: Evidence = Evidence.OBJECT
     is_own: bool = False
     """Its class is the project's, and derives from that one."""
+    is_sharded: bool = False
+    """Its parameters are sharded by a policy of mixed precision."""
+    is_scaled: bool = False
+    """A scaler steps it."""
 
     @property
     def place(self) -> Place | None:

@@ -25,7 +25,8 @@ SMALL = 1e-3
 TINY = 1e-4
 """One of this length is lost by weights above 0.06: by most."""
 _PACKAGES = ("torch.optim.", "bitsandbytes.optim.")
-_BFLOAT16 = frozenset({"bfloat16"})
+_LARGEST = {"bfloat16": 1.0, "float16": 1 / 8}
+"""How long steps of a dtype may be, beside those of bfloat16: float16 has three bits more."""
 
 
 def violations(runs: Iterable[Run]) -> Iterator[Violated]:
@@ -42,53 +43,65 @@ def violations(runs: Iterable[Run]) -> Iterator[Violated]:
         for of, first in made.items():
             if of not in steps and run.handed_on.get(of):
                 continue  # a library steps it, and may keep float32 copies
-            for event in steps.get(of, [first]):
-                found = _violation(event, is_stepped=of in steps)
-                if found is not None:
-                    yield found
+            seen = steps.get(of, [first])
+            if all(_is_small(each) for each in seen):
+                found = (_violation(each, dtype, is_stepped=of in steps) for each in seen for dtype in _LARGEST)
+                yield from (each for each in found if each is not None)
 
 
-def _violation(emitted: Emitted, *, is_stepped: bool) -> Violated | None:
+def _rates(seen: Optimized) -> list[float | None]:
+    return [each.value for each in seen.rates] or [DEFAULT_RATES.get(seen.name.rpartition(".")[2])]
+
+
+def _is_small(emitted: Emitted) -> bool:
+    """Whether a step is of an optimizer that is judged, and not longer than what is lost."""
     seen = emitted.seen
     assert isinstance(seen, Optimized)  # noqa: S101 - it was picked by that
-    name = seen.name.rpartition(".")[2]
-    rates = [each.value for each in seen.rates] or [DEFAULT_RATES.get(name)]
-    known = [each for each in rates if each is not None]
-    if seen.is_own or not seen.name.startswith(_PACKAGES) or name not in DEFAULT_RATES or seen.place is None:
+    known = [each for each in _rates(seen) if each is not None]
+    is_judged = seen.name.startswith(_PACKAGES) and seen.name.rpartition(".")[2] in DEFAULT_RATES
+    return is_judged and not (seen.is_own or seen.is_sharded) and not (known and not 0 < min(known) <= SMALL)
+
+
+def _violation(emitted: Emitted, dtype: str, *, is_stepped: bool) -> Violated | None:
+    seen = emitted.seen
+    assert isinstance(seen, Optimized)  # noqa: S101 - it was picked by that
+    if seen.place is None or (dtype == "float16" and seen.is_scaled):
         return None
-    if known and min(known) > SMALL:
+    rates = _rates(seen)
+    rate = max((each for each in rates if each is not None), default=0.0)
+    if rate > SMALL * _LARGEST[dtype]:
         return None
-    half = [part for part in by_part(seen.weights) if part.having(_BFLOAT16)]
-    trained = [part for part in half if all(each.is_trained for each in part.states)]
+    of_dtype = frozenset({dtype})
+    trained = [
+        part for part in by_part(seen.weights) if part.having(of_dtype) and all(each.is_trained for each in part.states)
+    ]
     if not trained:
         return None
     surest = min(trained, key=lambda part: (len(part.states), sorted(map(str, part.states[0].decisions))))
-    states = surest.having(_BFLOAT16)
+    states = surest.having(of_dtype)
     fully = len(states) == len(surest.states)
     verdict = judged(emitted, (each.decisions for each in states), all_states=fully, evidence=seen.evidence)
-    verdict = _by_rate(verdict, seen, rates) if verdict.certain else verdict
+    verdict = _by_rate(verdict, seen, rates, TINY * _LARGEST[dtype]) if verdict.certain else verdict
     if not is_stepped and verdict.certain:
         verdict = Judged(False, "no step of the optimizer is seen")
-    rate = max(known) if known else 0.0
-    told = f"by about {rate:g}" if known else "by about the learning rate"
+    name = seen.name.rpartition(".")[2]
+    told = f"by about {rate:g}" if rate else "by about the learning rate"
     place = states[0].place or seen.place
     return Violated(
         "AMP701",
         seen.place,
-        f"`{name}` steps bfloat16 weights {told}, and nothing keeps what rounding takes away: "
+        f"`{name}` steps {dtype} weights {told}, and nothing keeps what rounding takes away: "
         "steps below half the distance to the next number are lost",
         verdict.certain,
-        Severity.HIGH if rate <= TINY else Severity.MEDIUM,
+        Severity.HIGH if rate <= TINY * _LARGEST[dtype] else Severity.MEDIUM,
         verdict.assumes,
-        ((place, "the weights are made bfloat16"), (seen.place, "the optimizer")),
+        ((place, f"the weights are made {dtype}"), (seen.place, "the optimizer")),
     )
 
 
-def _by_rate(verdict: Judged, seen: Optimized, rates: list[float | None]) -> Judged:
+def _by_rate(verdict: Judged, seen: Optimized, rates: list[float | None], tiny: float) -> Judged:
     if None in rates:
         return Judged(False, "the learning rate is not known")
-    if any(each is not None and each > TINY for each in rates):
+    if any(each is not None and each > tiny for each in rates):
         return Judged(False, "of steps of this length large weights alone are sure to be lost")
-    if seen.changed:
-        return Judged(False, seen.changed)
-    return verdict
+    return Judged(False, seen.changed) if seen.changed else verdict

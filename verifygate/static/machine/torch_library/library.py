@@ -10,6 +10,7 @@ from verifygate.static.machine.torch_library import (
     data,
     functions,
     modules,
+    observed,
     optimizers,
     regions,
     tensors,
@@ -32,6 +33,8 @@ class Torch(NoLibrary):
             return None
         if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
             return contents.parameter
+        if name.startswith("torch.distributed.") and name.endswith(".fully_shard"):
+            return observed.shard
         return (
             regions.FUNCTIONS.get(name)
             or optimizers.function(name)

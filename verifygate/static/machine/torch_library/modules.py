@@ -29,7 +29,7 @@ from verifygate.static.machine.torch_library.layers import (
     last_of,
     layer,
 )
-from verifygate.static.machine.torch_library.observed import freeze_all, weights_of_module
+from verifygate.static.machine.torch_library.observed import freeze_all, mark_as_sharded, weights_of_module
 from verifygate.static.machine.torch_library.tensors import (
     device_named,
     named,
@@ -95,7 +95,8 @@ def _fill(call: Call, made: Object, name: str) -> None:
         if call.keywords.get("bias") == constant(False):
             call.set(made, "bias", NONE)
     elif name in WRAPPERS:
-        call.set(made, "module", call.argument(0, "module") or call.unknown("a wrapper around no module"))
+        inner = call.argument(0, "module") or call.unknown("a wrapper around no module")
+        call.set(made, "module", mark_as_sharded(call, inner, call.keywords.get("mixed_precision")))
     elif name in SEQUENCES or name in DICTIONARIES or name == "torch.nn.ParameterList":
         _fill_container(call, made, name)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from verifygate.static.machine.call import Call
 from verifygate.static.machine.lattice import atoms, cases
 from verifygate.static.machine.observations import Optimized, Rate, Weights
-from verifygate.static.machine.torch_library.contents import OWN, all_held
+from verifygate.static.machine.torch_library.contents import OWN, all_held, below
 from verifygate.static.machine.values import (
     NO_DECISIONS,
     NONE,
@@ -15,6 +15,7 @@ from verifygate.static.machine.values import (
     ClassValue,
     Constant,
     Decisions,
+    Items,
     LibraryName,
     Object,
     Part,
@@ -31,6 +32,9 @@ RATE = "#rate"
 """The field of an optimizer that holds its learning rate."""
 _FROZEN = "#frozen "
 """Begins the name of the field of a module that says whether a parameter is left out of the training."""
+SHARDED = "#sharded"
+SCALED_STEP = "#scaled step"
+"""The field of an optimizer that says that a scaler steps it."""
 _TOUCHED = "#touched"
 
 
@@ -91,19 +95,38 @@ def weights_of_module(call: Call, of: Value) -> tuple[Weights, ...]:
     return tuple(each for part in parts for each in weights_of(call, part))
 
 
-def optimized(call: Call, optimizer: Object, held: Iterator[Value]) -> Optimized:
+def optimized(call: Call, optimizer: Object, held: Iterator[Value], groups: Iterator[Items]) -> Optimized:
     """An optimizer and the parameters that it holds."""
     cls = optimizer.cls
     name = cls.name if isinstance(cls, LibraryName) else next(iter(cls.library_bases), cls.name)
+    weights = tuple(dict.fromkeys(each for value in held for each in weights_in(call, value)))
+    given = call.get(optimizer, RATE) or NONE
+    rates = [each.get("lr") or given for each in groups] or [given]
+    scaled = call.get(optimizer, SCALED_STEP)
     return Optimized(
         optimizer.address,
         name,
-        tuple(dict.fromkeys(each for value in held for each in weights_in(call, value))),
-        tuple(_rates(call.get(optimizer, RATE) or NONE)),
+        weights,
+        tuple(dict.fromkeys(each for rate in rates for each in _rates(rate))),
         reason_of(call, optimizer.address),
         evidence_of(call, optimizer),
         isinstance(cls, ClassValue),
+        any(each.part is not None and call.get(each.part.module, SHARDED) is not None for each in weights),
+        scaled is not None,
     )
+
+
+def shard(call: Call) -> Value:
+    """`fully_shard(module, mp_policy=...)`: by a policy its parameters may be kept in another dtype than they have."""
+    of, policy = call.argument(0, "module") or NONE, call.keywords.get("mp_policy")
+    return mark_as_sharded(call, of, policy)
+
+
+def mark_as_sharded(call: Call, of: Value, policy: Value | None) -> Value:
+    """Note that a policy says in which dtype ranks keep the parameters of a module."""
+    for module in below(call, of) if policy is not None and policy != NONE else ():
+        call.set(module, SHARDED, constant(True))
+    return of
 
 
 def _rates(value: Value) -> Iterator[Rate]:

@@ -8,9 +8,10 @@ from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler
 from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.observations import Optimized
 from verifygate.static.machine.torch_library.contents import current
 from verifygate.static.machine.torch_library.dtypes import HALVES, Dtypes
-from verifygate.static.machine.torch_library.observed import RATE, evidence_of, optimized
+from verifygate.static.machine.torch_library.observed import RATE, SCALED_STEP, evidence_of, optimized
 from verifygate.static.machine.torch_library.tensors import tensors_in
 from verifygate.static.machine.values import (
     NONE,
@@ -92,7 +93,12 @@ def _fill_optimizer(call: Call, made: Object) -> None:
     call.set(made, _GROUPS, _groups(call, given if given is not None else NONE))
     rate = Unknown("a learning rate among arguments that are not known", call.place) if call.is_open else NONE
     call.set(made, RATE, call.argument(1, "lr") or rate)
-    call.emit(Event.OPTIMIZER, seen=optimized(call, made, held_by(call, made)), dtypes_in=(dtypes_of(call, made),))
+    call.emit(Event.OPTIMIZER, seen=_seen(call, made), dtypes_in=(dtypes_of(call, made),))
+
+
+def _seen(call: Call, optimizer: Object) -> Optimized:
+    """What rules read of an optimizer as it is now."""
+    return optimized(call, optimizer, held_by(call, optimizer), groups_of(call, optimizer))
 
 
 def _initialize(call: Call) -> Value:
@@ -127,6 +133,16 @@ def held_by(call: Call, optimizer: Value) -> Iterator[Value]:
                 yield from call.elements(params).all if params is not None else (each,)
 
 
+def groups_of(call: Call, optimizer: Object) -> Iterator[Items]:
+    """The parameter groups of an optimizer, as far as they are known."""
+    groups = call.get(optimizer, _GROUPS)
+    for group in call.elements(groups).all if groups is not None else ():
+        for each in atoms(group):
+            items = call.machine.items(each)
+            if items is not None:
+                yield items
+
+
 def dtypes_of(call: Call, optimizer: Value) -> Dtypes:
     """The dtypes that an optimizer's parameters have now; empty where one of them is not known."""
     found: set[str] = set()
@@ -143,8 +159,7 @@ def _step(call: Call) -> Value:
     closure = call.argument(0, "closure")
     result = call.call(closure) if closure is not None and closure != NONE else NONE
     of = call.receiver
-    seen = optimized(call, of, held_by(call, of)) if isinstance(of, Object) else None
-    call.emit(Event.STEP, seen=seen, dtypes_in=(dtypes_of(call, of),))
+    call.emit(Event.STEP, seen=_seen(call, of) if isinstance(of, Object) else None, dtypes_in=(dtypes_of(call, of),))
     return result
 
 
@@ -238,6 +253,9 @@ def _scaler_step(call: Call) -> Value:
         return call.unknown("a step of no optimizer")
     if evidence_of(call, call.receiver) is Evidence.OBJECT:
         call.machine.used(optimizer, Use.STEPS | Use.ZEROES)  # nothing else is handed to a scaler
+    for atom in atoms(optimizer) if not _is_off(call) else ():
+        if isinstance(atom, Object):
+            call.set(atom, SCALED_STEP, TRUE)
     return call.call_method(optimizer, "step", call.args[1:])
 
 
