@@ -106,6 +106,9 @@ class Machinery(Protocol):
     def emit(self, kind: Kind, attributes: dict[str, Any], seen: Observation | None = None) -> None:
         """Leave an event."""
 
+    def is_older(self, place: Place | None) -> bool:
+        """Whether what was made at a place was there before the function at hand ran, or before a loop in it."""
+
     def used(self, value: Value, use: Use) -> None:
         """Note what is done with an input."""
 

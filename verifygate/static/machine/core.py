@@ -98,6 +98,8 @@ class Running:
     continues: list[State] = field(default_factory=list)
     consumer: Callable[[Value], Value] | None = None
     """What runs at each `yield`."""
+    loops: list[tuple[int, int]] = field(default_factory=list)
+    """First and last line of the loops around, outermost first."""
 
 
 @record
@@ -211,6 +213,17 @@ class Core:
             attributes.setdefault("grad_mode", bool(grad.value))
         event = Event(kind, self.frames(), len(self.events) + 1, **attributes)
         self.events.append(Emitted(event, self.state.decisions, bool(self.partial) or self.is_over_budget, seen))
+
+    def is_older(self, place: Place | None) -> bool:
+        """Whether what was made at a place was there before the function at hand ran, or before a loop in it."""
+        if place is None:
+            return False
+        code = self.frame.code
+        last = getattr(code.node, "end_lineno", 0) if code is not None else self.frame.module.tree.body[-1].end_lineno
+        first = code.node.lineno if code is not None else 1
+        if place.path != self.frame.module.path or not first <= place.line <= (last or 0):
+            return True
+        return any(not begin <= place.line <= end for begin, end in self.frame.loops)
 
     def used(self, value: Value, use: Use) -> None:
         """Note what is done with an input."""

@@ -114,6 +114,8 @@ def joined_tensors(one: Tensor, other: Tensor) -> Tensor:
         one.known if one.known == other.known else None,
         one.place or other.place,
         one.reason or other.reason,
+        one.count if one.count == other.count else None,
+        one.largest if one.largest == other.largest else None,
     )
 
 

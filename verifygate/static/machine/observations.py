@@ -82,4 +82,31 @@ class Loaded:
     parts: frozenset[Part]
 
 
-Observation: TypeAlias = Optimized | Cast | Loaded
+@record
+class Accumulated:
+    """A tensor was changed in place by something that is added to it, or that it is multiplied by."""
+
+    operation: str
+    """`add_`, `mul_` or `lerp_`."""
+    dtypes: Dtypes
+    made: Place | None
+    """Where it got its dtype."""
+    parts: frozenset[Part]
+    """The parameters that it is; empty for another tensor."""
+    is_one_number: bool
+    is_older: bool
+    """It was there before the function, or before a loop around."""
+    factor: float | None
+    """The number that it is multiplied by, or that of which so much is added; None where that is not known."""
+
+
+@record
+class Counted:
+    """Whole numbers got this dtype."""
+
+    dtypes: Dtypes
+    largest: float
+    """Infinite where it is not known."""
+
+
+Observation: TypeAlias = Optimized | Cast | Loaded | Accumulated | Counted

@@ -119,6 +119,10 @@ class Tensor:
     """Where it got its dtype."""
     reason: str = field(default="", compare=False)
     """Why the dtype is not known."""
+    count: int | None = None
+    """How many numbers it holds, where the program states it."""
+    largest: float | None = None
+    """Where it holds whole numbers that count something, the largest; infinite where that is not known."""
 
 
 @record

@@ -6,6 +6,7 @@ from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler
 from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.observations import Counted
 from verifygate.static.machine.torch_library.dtypes import ALL, Dtypes, dtype_named
 from verifygate.static.machine.torch_library.observed import freeze
 from verifygate.static.machine.torch_library.tensors import TENSOR, device_named, named, named_dtypes, tensors_in
@@ -67,7 +68,8 @@ def _looks_like_device(value: Unknown | Option) -> bool:
 def _emit_cast(call: Call, before: Tensor, after: Tensor) -> None:
     given = tuple(each.dtypes for value in call.args for each in tensors_in(value, call))
     name = f"{TENSOR}.{call.name}"
-    call.emit(Event.OPERATOR, operator=name, dtypes_in=(before.dtypes, *given), dtypes_out=(after.dtypes,))
+    seen = Counted(after.dtypes, before.largest) if before.largest is not None else None
+    call.emit(Event.OPERATOR, seen=seen, operator=name, dtypes_in=(before.dtypes, *given), dtypes_out=(after.dtypes,))
 
 
 def _to(call: Call) -> Value:
