@@ -1,4 +1,4 @@
-"""What the readers find does not depend on names, nor on how a program is written, and each certainty has its reason."""
+"""What the readers find hangs on no name, nor on how a program is written, and each certainty has its reason."""
 
 from __future__ import annotations
 

@@ -47,9 +47,9 @@ def judged(
     be. What hangs on an option names the option and the value that it violates for.
     """
     ways = [emitted.decisions] if all_states else [emitted.decisions | each for each in violating]
-    options = min((_options(each) for each in ways), key=lambda each: (len(each), each), default=[])
-    if options:
-        return Judged(False, " and ".join(options))
+    decided = min((options(each) for each in ways), key=lambda each: (len(each), each), default=[])
+    if decided:
+        return Judged(False, " and ".join(decided))
     if emitted.is_partial:
         return Judged(False, "what comes after a loop or a handler that is not followed to its end")
     if not all_states:
@@ -60,7 +60,7 @@ def judged(
     return CERTAIN
 
 
-def _options(decisions: Decisions) -> list[str]:
+def options(decisions: Decisions) -> list[str]:
     """The decisions on options, in words; an outcome of a test on data says only when something happens."""
     return sorted(str(each) for each in decisions if not each.test.startswith(DATA))
 
