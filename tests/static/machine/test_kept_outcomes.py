@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 from run_text import MAIN, program_of, variable
 from tiny_torch import TinyTorch
 
+from verifygate.base.records import replace
 from verifygate.events.record import Event
-from verifygate.static.machine.machine import Machine
+from verifygate.sources.discovery import read_sources
+from verifygate.static.machine.core import Emitted
+from verifygate.static.machine.entries import Entry
+from verifygate.static.machine.libraries import LIBRARIES
+from verifygate.static.machine.machine import Machine, run
+from verifygate.static.machine.observations import renamed
+from verifygate.static.machine.values import Address
+from verifygate.static.symbols.program import Program
+
+sys.path.insert(0, str(Path(__file__).parent.parent.parent / "twin"))
+from programs import programs
 
 HEAD = """
 import torch
@@ -56,11 +70,12 @@ def runs(text: str) -> tuple[Machine, Machine]:
     [
         ("for _ in range(99):\n    x = pure(3)", True),
         ("for _ in range(99):\n    x = reads('n')", True),
-        ("for k in (1, 2):\n    x = pure(k)", False),
+        ("x = (pure(1), 0, pure(1))", True),
+        ("a = pure(1)\nfor k in (1, 2):\n    x = pure(k)", True),
         ("for k in range(99):\n    writes(k)\n    x = reads('n')", True),
         ("for _ in range(99):\n    x = reads('m')\n    state['m'] = 4", False),
         ("for _ in range(99):\n    x = hasattr(counter, 'm') and counter.m\n    counter.m = 4", False),
-        ("for _ in range(99):\n    x = tests(3)", False),
+        ("for _ in range(99):\n    x = tests(3)", True),
         (
             f"{STEP}for each in (False, True):\n    with torch.autocast('cuda', enabled=each):\n        x = step(net)",
             False,
@@ -77,3 +92,30 @@ def test_what_is_kept_changes_no_value_and_no_event(text: str, is_answered: bool
 
 def _events(machine: Machine) -> list[Event]:
     return [each.event for each in machine.events]
+
+
+def test_no_event_of_a_program_that_runs_is_another_for_what_is_kept() -> None:
+    """Of all programs that the twin runs: without keeping anything, with it, and where all of it is kept already."""
+    replayed = 0
+    for each in programs():
+        sources = read_sources(each.folder, list(each.files))
+        program = Program(sources, {file.path: None for file in sources})
+        afresh, keeping = Machine(program, LIBRARIES), Machine(program, LIBRARIES)
+        afresh.keeps = False
+        expected = run(afresh, Entry(each.entry))
+        for _ in range(2):
+            found = run(keeping, Entry(each.entry))
+            assert found.ended == expected.ended
+            assert [*map(_shown, found.events)] == [*map(_shown, expected.events)], each.name
+            assert dict.fromkeys(found.not_followed) == dict.fromkeys(expected.not_followed), each.name
+        replayed += keeping.replayed
+    assert replayed
+
+
+def _shown(emitted: Emitted) -> Emitted:
+    """An event with the places of objects for their addresses, which are another machine's own."""
+    seen = emitted.seen
+    if seen is None:
+        return emitted
+    plain = renamed(seen, lambda address: Address("", None, address.place), lambda decisions: decisions)
+    return replace(emitted, seen=plain)

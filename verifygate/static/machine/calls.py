@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from verifygate.static.machine.attributes import Attributes
 from verifygate.static.machine.core import ITEMS, REST, Running
 from verifygate.static.machine.lattice import atoms, joined
-from verifygate.static.machine.memo import Memo
+from verifygate.static.machine.memo import Given, Memo
 from verifygate.static.machine.store import State
 from verifygate.static.machine.values import (
     ABSENT,
@@ -99,7 +99,7 @@ class Calls(Memo, Attributes):
             self.used(args[0], Use.IS_UNSCALED)
         for atom in atoms(optimizer) if use is Use.STEPS_ANOTHER and optimizer is not None else ():
             if isinstance(atom, Option):
-                self.stepped.setdefault((identity, atom.identity))
+                self.stepped.append((identity, atom.identity))
         return f"{SCALED}{identity}" if use is Use.SCALES else ""
 
     def inside(self, manager: Value, run: Callable[[], Value], site: Hashable) -> Value:
@@ -121,22 +121,19 @@ class Calls(Memo, Attributes):
             self.reach((*args, *keywords.values()), reason)
             return found
         variables = self.bind(function, args, keywords)
-        return self.remembered(
-            function, variables, self.context.child(site), lambda: self.run_function(function, variables, site)
-        )
+        given = Given(code, function, variables, self.context.child(site))
+        return self.remembered(given, lambda: self.run_function(function, variables, site))
 
     def _not_entered(self, code: Code) -> str:
         """Why a function is not followed here; empty where it is."""
         if self.is_over_budget:
             return f"the entry took more than {self.limits.steps} steps: `{code.name}` is not followed"
-        depth = 0
         here: Running | None = self.frame
         while here is not None:
-            depth += 1
             if here.code is code:
                 return f"`{code.name}` calls itself"
             here = here.caller
-        return f"calls nested deeper than {self.limits.depth}" if depth > self.limits.depth else ""
+        return f"calls nested deeper than {self.limits.depth}" if self.frame.depth >= self.limits.depth else ""
 
     def run_function(
         self,
@@ -148,10 +145,11 @@ class Calls(Memo, Attributes):
         """Run a function with its parameters set, and join what it returns. Raises EndedError if it never does."""
         caller = self.frame
         context = self.context
-        self.ran.setdefault(function.code)
+        self.ran.add(function.code)
         self.context = context.child(site)
         address = Address(function.code, self.context)
         self.outer[address] = function.frame
+        outside = self.outside
         self.frame = Running(
             address,
             function.code.module,
@@ -161,15 +159,18 @@ class Calls(Memo, Attributes):
             function.owner,
             caller,
             consumer=consumer,
+            depth=caller.depth + 1,
+            outside=outside,
+            first_round=len(self.rounds),
         )
-        self.state.store.replace(address, variables)
+        self.enter(function.code, address, variables)
         try:
             ends = self._ends(function.code.node)
         finally:
             self.frame, self.context = caller, context
         result = self.join_ends(ends)
         if not function.code.has_inner:
-            self.state.store.drop(address)
+            self.state.store.leave(address)
         return result
 
     def _ends(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[tuple[State, Value]]:

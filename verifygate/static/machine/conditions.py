@@ -8,9 +8,20 @@ from verifygate.static.machine import expressions
 from verifygate.static.machine.core import EndedError
 from verifygate.static.machine.expressions import Expressions
 from verifygate.static.machine.lattice import atoms, joined
-from verifygate.static.machine.store import State, join_states
-from verifygate.static.machine.truth import Truth, truth
-from verifygate.static.machine.values import FALSE, TRUE, Atom, Condition, Container, Decisions, OneOf, Tuple, Value
+from verifygate.static.machine.store import State, join_states, subject_of
+from verifygate.static.machine.truth import Truth, test_of, truth
+from verifygate.static.machine.values import (
+    FALSE,
+    TRUE,
+    Atom,
+    Condition,
+    Container,
+    Decisions,
+    OneOf,
+    Option,
+    Tuple,
+    Value,
+)
 
 
 class Conditions(Expressions):
@@ -44,6 +55,7 @@ class Conditions(Expressions):
         ways: tuple[list[State], list[State]] = ([], [])
         start = self.state
         for atom, when in value.cases if isinstance(value, OneOf) else ((value, frozenset()),):
+            start.ask(when)
             found = self.truth_of(atom, start.decisions)
             for holds, may in ((True, found.may_hold), (False, found.may_fail)):
                 if may:
@@ -54,6 +66,8 @@ class Conditions(Expressions):
 
     def truth_of(self, atom: Atom, decisions: Decisions) -> Truth:
         items = self.items(atom) if isinstance(atom, Container) else None
+        if isinstance(atom, Option | Condition) and self.state.store.logs:
+            self.state.store.logs[-1].tests.add(subject_of(test_of(atom)))
         return truth(Tuple(items) if items is not None else atom, decisions)
 
     def _boolean(self, node: ast.BoolOp) -> Value:

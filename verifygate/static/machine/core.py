@@ -91,6 +91,12 @@ class Running:
     """The class whose method it is."""
     caller: Running | None = None
     line: int = 1
+    depth: int = 0
+    """How many functions are around it."""
+    outside: str = ""
+    """The calls that led here, and the rounds of loops around them, in words."""
+    first_round: int = 0
+    """How many loops are around it."""
     declared: dict[str, Address] = field(default_factory=dict)
     """Name declared global or nonlocal -> the frame where it lives."""
     returns: list[tuple[State, Value]] = field(default_factory=list)
@@ -121,41 +127,48 @@ class Core:
         self.program = program
         self.libraries = tuple(libraries)
         self.limits = limits or Limits()
-        self.state = State(Store())
-        self.state.store.make(PROCESS, {REGIONS: NO_REGIONS, "grad": TRUE})
         self.root = Context("entry")
-        self.context = self.root
         self.codes: dict[ast.AST, Code] = {}
         """The code of each definition that has run."""
-        self.modules_loaded: dict[str, None] = {}
-        self.main = ""
-        """The file that runs as a program."""
         self.frame: Running
         """The function that runs; there is one as soon as anything does."""
         self.outer: dict[Address, Address | None] = {}
         """Frame -> the one around it."""
+        self.keeps = True
+        """Whether outcomes of calls are kept."""
+        self.kept: dict[Hashable, list[Any]] = {}
+        """Function, or path of a module, -> the outcomes of its calls (`memo.py`), of all entries."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Start from nothing, as each entry does; outcomes that are kept stay."""
+        vars(self).pop("frame", None)
+        self.state = State(Store())
+        self.state.store.make(PROCESS, {REGIONS: NO_REGIONS, "grad": TRUE})
+        self.context = self.root
+        self.modules_loaded: dict[str, None] = {}
+        self.main = ""
+        """The file that runs as a program."""
         self.steps = 0
         self.rounds: tuple[int, ...] = ()
         """The rounds of the loops around, which tell one outcome of a test from the next one."""
         self.partial = 0
         """How many widened loops, handlers and limits the code at hand is in."""
         self.events: list[Emitted] = []
-        self.not_followed: dict[Unknown, None] = {}
-        """What was not followed, in order."""
+        self.unknowns: list[Unknown] = []
+        """What was not followed, as often as it was met."""
         self.tests: list[str] = []
         """The tests on data that were given an identity, in order."""
-        self.uses: dict[str, Use] = {}
-        """Input -> what was done with it, which tells what it is (`inputs.py`)."""
-        self.stepped: dict[tuple[str, str], None] = {}
+        self.uses: list[tuple[str, Use]] = []
+        """Inputs and what was done with them, which tells what they are (`inputs.py`)."""
+        self.stepped: list[tuple[str, str]] = []
         """Pairs of inputs: one was handed to the `step` of the other."""
-        self.ran: dict[Code, None] = {}
-        """The functions that were entered, in order."""
+        self.ran: set[Code] = set()
+        """The functions that were entered."""
         self.refused = 0
         """Functions that were not entered, because of a limit or because they run already."""
-        self.keeps = True
-        """Whether outcomes of calls are kept."""
-        self.kept: dict[tuple[Code, Context], list[Any]] = {}
-        """Function and context -> the outcomes of its calls (`memo.py`)."""
+        self.classes = 0
+        """Classes that were made."""
         self.replayed = 0
         """Calls that were answered by an earlier one."""
         self.handlers: list[list[State]] = []
@@ -196,8 +209,13 @@ class Core:
     def unknown(self, reason: str) -> Unknown:
         """A value that is not known, noted as not followed."""
         found = Unknown(reason, self.place)
-        self.not_followed.setdefault(found)
+        self.unknowns.append(found)
         return found
+
+    @property
+    def not_followed(self) -> dict[Unknown, None]:
+        """What was not followed, each once, in order."""
+        return dict.fromkeys(self.unknowns)
 
     def emit(self, kind: Kind, attributes: dict[str, Any], seen: Observation | None = None) -> None:
         """Leave an event."""
@@ -229,7 +247,7 @@ class Core:
         """Note what is done with an input."""
         for atom in atoms(value) if use else ():
             if isinstance(atom, Option):
-                self.uses[atom.identity] = self.uses.get(atom.identity, Use.NONE) | use
+                self.uses.append((atom.identity, use))
 
     def frames(self) -> tuple[Frame, ...]:
         """The chain of calls, innermost first."""
@@ -339,6 +357,7 @@ class Core:
         start = self.state
         ends: list[tuple[State, Value]] = []
         for atom, when in value.cases:
+            start.ask(when)
             if contradict(when, start.decisions):
                 continue
             self.state = start.fork()
@@ -361,17 +380,13 @@ class Core:
         """Go on from all of these states with one value. Raises EndedError where there is none."""
         if not ends:
             raise EndedError
-        if len(ends) == 1:
-            self.state = ends[0][0]
-            return ends[0][1]
-        for state, value in ends:
-            state.store.replace(_RESULT, {"value": value})
-        self.go_on([state for state, _ in ends])
-        return self.state.read(_RESULT, "value")
-
-
-_RESULT = Address("result", None)
-"""Where the results of several ways are joined, so that they carry decisions as fields do."""
+        state, value = ends[0]
+        for other, result in ends[1:]:
+            common, mine, theirs = state.parting(other)
+            value = join(value, result, mine, theirs)
+            state = State(state.store.joined(other.store, mine, theirs), common)
+        self.state = state
+        return state.left_of(value) if len(ends) > 1 else value
 
 
 def _bounded(items: Items) -> Items:

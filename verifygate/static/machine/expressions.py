@@ -12,7 +12,7 @@ from verifygate.static.machine.calls import Calls
 from verifygate.static.machine.core import REST
 from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.operators import COMPARING, DUNDERS, SIGNS, computed, signed
-from verifygate.static.machine.truth import compared, negated
+from verifygate.static.machine.truth import Truth, compared, negated
 from verifygate.static.machine.values import (
     NONE,
     NUMBER,
@@ -22,6 +22,7 @@ from verifygate.static.machine.values import (
     Code,
     Constant,
     Container,
+    Decisions,
     FunctionValue,
     Items,
     LibraryName,
@@ -60,13 +61,9 @@ class Expressions(Calls):
         """The value of a variable, of this function or of what is around it."""
         frame = self.frame
         if name not in frame.declared:
-            own = self.state.store.fields(frame.address).get(name)
+            own = self.field(frame.address, name)
             if own is not None:
-                if own.__class__ is not OneOf:
-                    return own
-                found = self.field(frame.address, name)
-                if found is not None:
-                    return found
+                return own
         here = frame.declared.get(name, frame.outer)
         while here is not None:
             found = self.field(here, name)
@@ -331,7 +328,7 @@ class Expressions(Calls):
         value = self.eval(node.operand)
         name = node.op.__class__.__name__
         if name == "Not":
-            return self.mapped(value, lambda atom: negated(atom, self.state.decisions))
+            return self.mapped(value, self._negated)
         method = {"USub": "__neg__", "UAdd": "__pos__", "Invert": "__invert__"}[name]
 
         def one(atom: Atom) -> Value:
@@ -342,6 +339,14 @@ class Expressions(Calls):
             return atom if isinstance(atom, Unknown) else Unknown("a number that is computed", self.place)
 
         return self.mapped(value, one)
+
+    def _negated(self, atom: Atom) -> Value:
+        self.truth_of(atom, self.state.decisions)  # which notes that it is asked
+        return negated(atom, self.state.decisions)
+
+    def truth_of(self, atom: Atom, decisions: Decisions) -> Truth:
+        """What a value is as a condition."""
+        raise NotImplementedError
 
     def mapped(self, value: Value, change: Callable[[Atom], Value]) -> Value:
         """The same for each value that there may be, where nothing is changed by it."""
@@ -384,9 +389,8 @@ class Expressions(Calls):
 
     def fresh_test(self, node: ast.expr) -> str:
         """What a reader calls a test on data; its outcome holds in one round of the loops around."""
-        rounds = "".join(f", round {each}" for each in self.rounds)
-        via = "".join(f", called at {each.path}:{each.line}" for each in self.frames()[1:])
-        self.tests.append(f"{DATA}{self.frame.module.path}:{node.lineno}:{node.col_offset + 1}{via}{rounds}")
+        place = f"{self.frame.module.path}:{node.lineno}:{node.col_offset + 1}"
+        self.tests.append(f"{DATA}{place}{self._rounds_here()}{self.frame.outside}")
         return self.tests[-1]
 
 

@@ -6,10 +6,11 @@ import ast
 
 from verifygate.static.machine.attributes import Attributes, module_address
 from verifygate.static.machine.core import EndedError, Running
-from verifygate.static.machine.values import LibraryName, ModuleValue, Unknown, Value, constant
+from verifygate.static.machine.memo import Given, Memo
+from verifygate.static.machine.values import NONE, LibraryName, ModuleValue, Unknown, Value, constant
 
 
-class Imports(Attributes):
+class Imports(Memo, Attributes):
     """How modules are loaded."""
 
     def _import(self, node: ast.Import) -> bool:
@@ -80,19 +81,22 @@ class Imports(Attributes):
 
     def load_module(self, path: str) -> None:
         """Run the body of a module, if that has not begun yet."""
+        self.asked_for(path)
+        if path not in self.modules_loaded:
+            self.remembered(Given((path, path == self.main), None, {}, self.root), lambda: self._load(path))
+
+    def _load(self, path: str) -> Value:
         address = module_address(path)
-        if path in self.modules_loaded:
-            return
         self.modules_loaded[path] = None
         module = self.program.module(path)
         if module is None:
             self.state.store.make(address, {"#rest": Unknown(f"{path} cannot be parsed")})
-            return
+            return NONE
         self.state.store.make(address, {"__name__": constant(self.module_name(path)), "__file__": constant(path)})
         caller: Running | None = vars(self).get("frame")
         context, handlers, rounds = self.context, self.handlers, self.rounds
         self.context, self.handlers, self.rounds = self.root, [], ()
-        self.frame = Running(address, module, "", caller=caller)
+        self.frame = Running(address, module, "", caller=caller, depth=caller.depth + 1 if caller is not None else 0)
         try:
             self.run_block(module.tree.body)
         except EndedError:
@@ -100,6 +104,7 @@ class Imports(Attributes):
         finally:
             self.context, self.handlers, self.rounds = context, handlers, rounds
             self.frame = caller or self.frame
+        return NONE
 
     def module_name(self, path: str) -> str:
         """What `__name__` is in a module."""

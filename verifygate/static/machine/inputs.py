@@ -7,6 +7,7 @@ method of such an input is noted, wherever the value has gone by then. A second 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import cast
 
 from verifygate.naming import names_a_scaler, names_an_optimizer
@@ -169,17 +170,20 @@ def _is_special(name: str) -> bool:
     return name in ("__init__", "__new__", "__post_init__", "__getattr__", "__setattr__", "__del__")
 
 
-def roles_by_use(uses: dict[str, Use], stepped: dict[tuple[str, str], None]) -> Roles:
+def roles_by_use(uses: Iterable[tuple[str, Use]], stepped: Iterable[tuple[str, str]]) -> Roles:
     """The roles of inputs, from what was done with them. `stepped` holds pairs of scaler and optimizer.
 
     A name counts where nothing else says what it is, and something was done with it.
     """
-    seen = dict(uses)
-    for holder, optimizer in stepped:
+    seen: dict[str, Use] = {}
+    for name, use in uses:
+        seen[name] = seen.get(name, Use.NONE) | use
+    pairs = tuple(dict.fromkeys(stepped))
+    for holder, optimizer in pairs:
         if seen.get(optimizer, Use.NONE) & Use.ZEROES:
             seen[holder] = seen.get(holder, Use.NONE) | Use.STEPS_A_ZEROED
     found: Roles = {name: (role, Evidence.USE) for name, use in seen.items() for role in sorted(roles_of(use))[:1]}
-    for holder, optimizer in stepped:
+    for holder, optimizer in pairs:
         if found.get(holder, ("",))[0] is Role.SCALER:
             found.setdefault(optimizer, (Role.OPTIMIZER, Evidence.USE))
     for name, use in seen.items():

@@ -59,43 +59,54 @@ def joined(values: Iterable[Value]) -> Value:
 
 def join(one: Value, other: Value, when: Decisions = NO_DECISIONS, otherwise: Decisions = NO_DECISIONS) -> Value:
     """What is one value or the other: the one under the decisions `when`, the other under `otherwise`."""
-    if one is other or one == other:
+    if one is other:
         return one
-    found: dict[Atom, Decisions] = {}
+    kind = one.__class__
+    if kind is other.__class__ and one == other:
+        return one
+    if kind is not OneOf and other.__class__ is not OneOf:
+        if kind is other.__class__ and kind in _MERGING and (kind is Items or not contradict(when, otherwise)):
+            return _MERGING[kind](one, other)
+        return OneOf(((one, when), (other, otherwise)))  # type: ignore[arg-type] # both are atoms
+    found: list[tuple[Atom, Decisions]] = []
     for value, decided in ((one, when), (other, otherwise)):
         for atom, under in cases(value):
-            both = under if contradict(under, decided) else under | decided
-            found[atom] = found[atom] & both if atom in found else both
+            _add(found, atom, under if contradict(under, decided) else under | decided)
     return _of(found)
 
 
-def _of(found: dict[Atom, Decisions]) -> Value:
-    found = _merged(found)
+def _add(found: list[tuple[Atom, Decisions]], atom: Atom, decided: Decisions) -> None:
+    """Let an atom be among several; under two ways to it, what both have decided holds."""
+    kind = atom.__class__
+    for number, (each, under) in enumerate(found):
+        if each is atom or (each.__class__ is kind and each == atom):
+            found[number] = each, under & decided
+            return
+    found.append((atom, decided))
+
+
+def _of(found: list[tuple[Atom, Decisions]]) -> Value:
+    if not _MERGED.isdisjoint(atom.__class__ for atom, _ in found):
+        found = _merged(found)
     if len(found) == 1:
-        return next(iter(found))
+        return found[0][0]
     if len(found) > MOST_VALUES:
-        return _cut(list(found))
-    return OneOf(tuple(found.items()))
+        return _cut([atom for atom, _ in found])
+    return OneOf(tuple(found))
 
 
-def _merged(found: dict[Atom, Decisions]) -> dict[Atom, Decisions]:
+def _merged(found: list[tuple[Atom, Decisions]]) -> list[tuple[Atom, Decisions]]:
     """The same with one atom for tensors, tuples and contents that no decision keeps apart."""
-    result: dict[Atom, Decisions] = {}
-    for atom, decided in found.items():
-        partner = next(
-            (
-                each
-                for each, under in result.items()
-                if each.__class__ is atom.__class__
-                and each.__class__ in _MERGING
-                and (not contradict(under, decided) or each.__class__ is Items)
-            ),
-            None,
-        )
-        if partner is not None:
-            under = result.pop(partner)
-            atom, decided = _MERGING[atom.__class__](partner, atom), under & decided
-        result[atom] = result[atom] & decided if atom in result else decided
+    result: list[tuple[Atom, Decisions]] = []
+    for atom, decided in found:
+        kind = atom.__class__
+        if kind in _MERGED:
+            for number, (each, under) in enumerate(result):
+                if each.__class__ is kind and (kind is Items or not contradict(under, decided)):
+                    del result[number]
+                    atom, decided = _MERGING[kind](each, atom), under & decided
+                    break
+        _add(result, atom, decided)
     return result
 
 
@@ -160,10 +171,9 @@ def forget(value: Value, tests: frozenset[str]) -> Value:
     """The same value without the decisions of tests whose outcome is another one from here on."""
     if not isinstance(value, OneOf) or not any(each.test in tests for _, when in value.cases for each in when):
         return value
-    found: dict[Atom, Decisions] = {}
+    found: list[tuple[Atom, Decisions]] = []
     for atom, when in value.cases:
-        left = frozenset(each for each in when if each.test not in tests)
-        found[atom] = found[atom] & left if atom in found else left
+        _add(found, atom, frozenset(each for each in when if each.test not in tests))
     return _of(found)
 
 
@@ -172,3 +182,4 @@ _MERGING: dict[type[Any], Callable[[Any, Any], Atom]] = {
     Items: joined_items,
     Tuple: joined_tuples,
 }
+_MERGED = frozenset(_MERGING)

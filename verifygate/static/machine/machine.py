@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from verifygate.base.failures import contained, room_for_nesting, words_of
 from verifygate.base.records import record
@@ -98,8 +98,31 @@ def run_entry(
     return run(Machine(program, libraries, limits, observer), entry)
 
 
+def run_entries(
+    program: Program,
+    entries: Iterable[Entry],
+    libraries: Iterable[Library] = (),
+    limits: Limits | None = None,
+    most_steps: int | None = None,
+) -> Iterator[Outcome]:
+    """Run entries one after another on one machine, which answers what they share once.
+
+    `most_steps` is what all may take together; the entries that come after it are given up, and say so.
+    """
+    machine = Machine(program, libraries, limits)
+    taken = 0
+    for entry in entries:
+        if most_steps is not None and taken >= most_steps:
+            yield Outcome(entry, ended=f"all entries before it took {most_steps} steps")
+            continue
+        outcome = run(machine, entry)
+        taken += outcome.steps
+        yield outcome
+
+
 def run(machine: Machine, entry: Entry) -> Outcome:
     """Run one entry. What ends it early, a fault of the machine's own too, ends this one alone, and is said."""
+    machine.begin()
     ended = ""
     with room_for_nesting(_FRAMES):
         try:

@@ -105,6 +105,7 @@ class Managers(Containers):
             start = self.state
             for atom, when in manager.cases:
                 self.state = start.fork()
+                self.state.ask(when)
                 self.state.decisions |= when
                 going = [False]
 

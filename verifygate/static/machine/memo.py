@@ -1,101 +1,304 @@
-"""Answers of calls, kept by what they read: a call that reads the same does the same.
+"""Answers of calls, kept by what they read: a call that reads the same does the same, whoever makes it.
 
-A record holds for one function in one context, so addresses of what it makes are the same again. What counts as read:
-arguments, decisions, every cell that was looked at before it was written (one that was not there, too), and the rounds
-of the loops around where a test on data was made. Nothing is kept of a call that was cut by a limit, that loaded
-modules, or that has left a state to a handler outside of it.
+What counts as read: the function, its arguments, each field that was looked at or written (one that was not there,
+too), what was asked of the decisions, the modules that were loaded. A record holds for every place that a function is
+called from, and for every entry of a tree: addresses are matched in the order in which they were read, and what the
+call made is renamed (`renaming.py`). The bodies of modules are kept in the same way.
+
+Nothing is kept of a call that was cut by a limit, or that has left a state to a handler outside of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
-from verifygate.base.records import record, replace
-from verifygate.static.machine.core import Core, Emitted
-from verifygate.static.machine.store import Cell, Field, Reads
-from verifygate.static.machine.values import Address, Context, Decisions, FunctionValue, Value
+from verifygate.base.records import record
+from verifygate.events.record import Event, Frame
+from verifygate.static.machine.core import Core, Emitted, Running
+from verifygate.static.machine.observations import renamed
+from verifygate.static.machine.renaming import Renaming
+from verifygate.static.machine.store import Cell, Touched, held, subject_of
+from verifygate.static.machine.values import Address, Code, Context, Decisions, FunctionValue, Unknown, Value
+from verifygate.static.uses.roles import Use
 
-_MOST_OUTCOMES = 4
-"""Outcomes that are kept of one function in one context, the latest."""
+_MOST_OUTCOMES = 12
+"""Outcomes that are kept of one function, the latest."""
+
+
+@record
+class Given:
+    """A call, as it is made."""
+
+    key: Hashable
+    """The function's code, or what tells the body of a module."""
+    function: FunctionValue | None
+    variables: Cell
+    context: Context
+    """The chain of calls inside of it."""
 
 
 @record
 class Kept:
     """What one call read, and what it did."""
 
-    function: FunctionValue
-    variables: dict[str, Value]
-    way: tuple[Decisions, bool, tuple[int, ...] | None]
-    """The decisions before it; whether it came after a limit; the rounds around, where a test on data was made."""
-    reads: Reads
+    given: Given
+    is_partial: bool
+    before: Decisions
+    """All that was decided before the call."""
+    decisions: Decisions
+    """Those that were asked for."""
+    touched: Touched
+    calls_below: int
+    """How many calls inside each other it made."""
+    is_fixed: bool
+    """It made classes, which have one address only."""
     result: Value
     decided: Decisions
     writes: dict[Address, Cell]
+    modules: tuple[str, ...]
+    """Modules that it loaded, in order."""
+    outside: str
+    """The calls and rounds around it, where it made tests on data."""
+    tests: tuple[str, ...]
+    unknowns: tuple[Unknown, ...]
+    uses: tuple[tuple[str, Use], ...]
+    stepped: tuple[tuple[str, str], ...]
+    frames: int
+    """How many frames of an event are those around the call."""
     events: tuple[Emitted, ...]
 
 
 class Memo(Core):
     """How calls are answered by earlier ones."""
 
-    def remembered(
-        self, function: FunctionValue, variables: dict[str, Value], context: Context, run: Callable[[], Value]
-    ) -> Value:
+    @property
+    def outside(self) -> str:
+        """The call at hand and all around it, in words: what tells a test inside of it from others."""
+        if not self._has_frame:
+            return ""
+        here = self.frame
+        return f", called at {here.module.path}:{here.line}{self._rounds_here()}{here.outside}"
+
+    def _rounds_here(self) -> str:
+        rounds = self.rounds[self.frame.first_round :]
+        return "".join(f", round {each}" for each in reversed(rounds)) if rounds else ""
+
+    def asked_for(self, path: str) -> None:
+        """Note that a module is asked for."""
+        if self.state.store.logs:
+            self.state.store.logs[-1].modules.add(path)
+
+    def enter(self, code: Code, address: Address, variables: Cell) -> None:
+        """Let a function begin. Its variables are forgotten at its end, unless functions in it may keep them."""
+        store = self.state.store
+        if store.logs:
+            log = store.logs[-1]
+            log.entered.add(code)
+            log.deepest = max(log.deepest, self.frame.depth)
+            if code.has_inner:
+                log.frames[address] = None
+        if code.has_inner:
+            store.replace(address, variables)
+        else:
+            store.enter(address, variables)
+
+    def remembered(self, given: Given, run: Callable[[], Value]) -> Value:
         """The result of a call: what an earlier one did, where that has read the same, else what `run` does now."""
         if not self.keeps or self.is_over_budget:
             return run()
-        kept = self.kept.setdefault((function.code, context), [])
-        found = next((each for each in reversed(kept) if self._holds(each, function, variables)), None)
-        if found is not None:
-            return self._replayed(found)
-        decisions, start = self.state.decisions, self.state.store.fork()
-        given, cuts, tests, events = dict(variables), self._cuts(), len(self.tests), len(self.events)
-        reads, result = self._watched(run)
-        if self._cuts() == cuts and not self.is_over_budget:
-            rounds = self.rounds if len(self.tests) != tests else None
-            writes = self.state.store.changes(start)
-            done = tuple(self.events[events:])
-            way = (decisions, bool(self.partial), rounds)
-            kept.append(Kept(function, given, way, reads, result, self.state.decisions, writes, done))
+        kept = self.kept.setdefault(given.key, [])
+        for each in reversed(kept):
+            renaming = self._holds(each, given)
+            if renaming is not None:
+                return self._replayed(each, renaming)
+        return self._run_and_keep(given, run, kept)
+
+    def _run_and_keep(self, given: Given, run: Callable[[], Value], kept: list[Kept]) -> Value:
+        before, decisions = self._cuts(), self.state.decisions
+        outside = self.outside if given.function is not None else ""
+        tests, events, unknowns, modules = (
+            len(self.tests),
+            len(self.events),
+            len(self.unknowns),
+            len(self.modules_loaded),
+        )
+        classes, variables = self.classes, dict(given.variables)
+        uses, stepped = len(self.uses), len(self.stepped)
+        depth, frames = (self.frame.depth, len(self.frames())) if self._has_frame else (0, 0)
+        log = self.state.store.watch()
+        try:
+            result = run()
+        finally:
+            self.state.store.logs.pop()
+            self._pass_on(log)
+        if self._cuts() == before and not self.is_over_budget:
+            made = Kept(
+                Given(given.key, given.function, variables, given.context),
+                bool(self.partial),
+                decisions,
+                frozenset(each for each in decisions if subject_of(each.test) in log.tests),
+                log,
+                log.deepest - depth,
+                self.classes != classes,
+                result,
+                self.state.decisions - decisions,
+                self.state.store.changes(log.start),
+                tuple(self.modules_loaded)[modules:],
+                outside if len(self.tests) != tests else "",
+                tuple(self.tests[tests:]),
+                tuple(dict.fromkeys(self.unknowns[unknowns:])),
+                tuple(dict.fromkeys(self.uses[uses:])),
+                tuple(dict.fromkeys(self.stepped[stepped:])),
+                frames,
+                tuple(self.events[events:]),
+            )
+            log.start = ()
+            kept.append(made)
             del kept[:-_MOST_OUTCOMES]
         return result
 
-    def _watched(self, run: Callable[[], Value]) -> tuple[Reads, Value]:
-        """What a call reads and gives. What it reads, its caller reads as well."""
-        logs, reads = self.state.store.logs, Reads()
-        logs.append(reads)
-        try:
-            return reads, run()
-        finally:
-            logs.pop()
-            for address, cell in reads.items() if logs else ():
-                logs[-1].setdefault(address, cell)
+    @property
+    def _has_frame(self) -> bool:
+        return "frame" in vars(self)
+
+    def _pass_on(self, log: Touched) -> None:
+        """What a call touches, its caller touches as well."""
+        if not self.state.store.logs:
+            return
+        around = self.state.store.logs[-1]
+        for address in log.whole:
+            around.touch_all(address)
+        for address, fields in log.fields.items():
+            for name in fields:
+                around.touch(address, name)
+        around.tests |= log.tests
+        around.modules |= log.modules
+        around.entered |= log.entered
+        around.frames |= log.frames
+        around.deepest = max(around.deepest, log.deepest)
 
     def _cuts(self) -> tuple[int, ...]:
         """What grows where a call does what no record holds."""
-        return len(self.modules_loaded), sum(map(len, self.handlers)), self.refused
+        return sum(map(len, self.handlers)), self.refused
 
-    def _holds(self, kept: Kept, function: FunctionValue, variables: dict[str, Value]) -> bool:
-        """Whether a call would read what an earlier one did."""
-        decisions, is_partial, rounds = kept.way
-        if rounds not in (None, self.rounds) or (decisions, is_partial) != (self.state.decisions, bool(self.partial)):
-            return False
-        if kept.function != function or kept.variables != variables:
-            return False
-        return all(cell is None or self._is_there(key, cell) for key, cell in kept.reads.items())
+    # -- what an earlier call did --------------------------------------------------------------------------------
 
-    def _is_there(self, key: Address | Field, before: Cell | Value) -> bool:
-        """Whether an object or a field is what it was. To ask is to read it."""
+    def _holds(self, kept: Kept, given: Given) -> Renaming | None:
+        """Whether a call would read what an earlier one did, and under which names; None where it would not."""
+        touched = kept.touched
+        if kept.is_partial != bool(self.partial):
+            return None
+        loaded = self.modules_loaded
+        if any(each in loaded for each in kept.modules):
+            return None
+        if any(each not in loaded and each not in kept.modules for each in touched.modules):
+            return None
+        if touched.entered and self._is_too_deep(kept):
+            return None
+        renaming = Renaming(kept.given.context, given.context, self.outer)
+        renaming.tests = self._tests_here(kept)
+        asked = {renaming.test(each) for each in touched.tests} if renaming.tests else touched.tests
+        decided = frozenset(each for each in self.state.decisions if subject_of(each.test) in asked)
+        if renaming.decisions(kept.decisions) != decided:
+            return None
+        one, other = kept.given.function, given.function
+        if one is not other and (one is None or other is None or not renaming.matches(one, other)):
+            return None
+        if not renaming.cells_match(kept.given.variables, given.variables) or not self._reads_match(touched, renaming):
+            return None
+        return None if kept.is_fixed and renaming.is_needed else renaming
+
+    def _tests_here(self, kept: Kept) -> dict[str, str]:
+        """The tests on data of an earlier call, by what they are called here; none where that is the same."""
+        outside = self.outside if kept.tests and kept.given.function is not None else ""
+        if outside == kept.outside:
+            return {}
+        end = len(kept.outside)
+        return {each: each[: len(each) - end] + outside for each in kept.tests}
+
+    def _is_too_deep(self, kept: Kept) -> bool:
+        """Whether the call would be cut here: it goes too deep, or a function in it runs already."""
+        here: Running | None = self.frame if self._has_frame else None
+        if (here.depth if here is not None else 0) + kept.calls_below > self.limits.depth:
+            return True
+        while here is not None:
+            if here.code in kept.touched.entered:
+                return True
+            here = here.caller
+        return False
+
+    def _reads_match(self, touched: Touched, renaming: Renaming) -> bool:
         store = self.state.store
-        now = store.fields(key) if isinstance(key, Address) else store.read(*key)
-        return now is before or now == before
+        for address, fields in touched.fields.items():
+            here = renaming.here(address)
+            if here is None:
+                return False
+            now = store.peek(here)
+            for name, value in fields.items():
+                if not renaming.matches(value, held(now, name)):
+                    return False
+        for address, cell in touched.whole.items():
+            here = renaming.here(address)
+            if here is None or not renaming.cells_match(cell, store.peek(here)):
+                return False
+        return True
 
-    def _replayed(self, kept: Kept) -> Value:
+    def _replayed(self, kept: Kept, renaming: Renaming) -> Value:
         """Do what an earlier call did."""
         self.replayed += 1
+        self.state.store.freeze()
+        self._touch_again(kept, renaming)
+        is_renamed = renaming.is_needed or bool(renaming.tests)
         for address, cell in kept.writes.items():
-            self.state.store.replace(address, cell)
-        self.state.decisions = kept.decided
+            changed = renaming.cell(cell) if is_renamed else cell
+            self.state.store.change(renaming.address(address), changed)
+        for address in kept.touched.frames if is_renamed else ():
+            around = self.outer.get(address)
+            self.outer[renaming.address(address)] = None if around is None else renaming.address(around)
+        self.modules_loaded |= dict.fromkeys(kept.modules)
+        self.tests += [renaming.test(each) for each in kept.tests]
+        self.unknowns += kept.unknowns
+        self.uses += kept.uses
+        self.stepped += kept.stepped
+        self.ran |= kept.touched.entered
+        self._emit_again(kept, renaming)
+        self.state.decisions |= renaming.decisions(kept.decided)
+        return renaming.value(kept.result) if is_renamed else kept.result
+
+    def _touch_again(self, kept: Kept, renaming: Renaming) -> None:
+        logs = self.state.store.logs
+        if not logs:
+            return
+        log, touched = logs[-1], kept.touched
+        for address in touched.whole:
+            log.touch_all(renaming.address(address))
+        for address, fields in touched.fields.items():
+            for name in fields:
+                log.touch(renaming.address(address), name)
+        log.tests |= touched.tests
+        log.modules |= touched.modules
+        log.entered |= touched.entered
+        log.frames |= {renaming.address(each): None for each in touched.frames}
+        log.deepest = max(log.deepest, (self.frame.depth if self._has_frame else 0) + kept.calls_below)
+
+    def _emit_again(self, kept: Kept, renaming: Renaming) -> None:
+        if not kept.events:
+            return
+        around = self.frames() if self._has_frame else ()
+        decisions = self.state.decisions
         for each in kept.events:
-            event = replace(each.event, number=len(self.events) + 1)
-            self.events.append(replace(each, event=event))
-        return kept.result
+            event = each.event
+            frames = event.frames[: len(event.frames) - kept.frames] + around
+            made = _again(event, frames, len(self.events) + 1)
+            decided = decisions | renaming.decisions(each.decisions - kept.before)
+            seen = None if each.seen is None else renamed(each.seen, renaming.address, renaming.decisions)
+            self.events.append(Emitted(made, decided, each.is_partial, seen))
+
+
+def _again(event: Event, frames: tuple[Frame, ...], number: int) -> Event:
+    """The same event at another place in the order of the run."""
+    made: Event = object.__new__(Event)
+    for name in Event.__match_args__:
+        setattr(made, name, getattr(event, name))
+    made.frames, made.number = frames, number  # type: ignore[misc]
+    return made

@@ -5,9 +5,10 @@ A model of a library hands an observation over with the event. It is a snapshot:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
-from verifygate.base.records import record
+from verifygate.base.records import record, replace
 from verifygate.events.record import Dtypes
 from verifygate.static.machine.values import NO_DECISIONS, Address, Decisions, Part, Place
 from verifygate.static.uses.roles import Evidence
@@ -110,3 +111,30 @@ class Counted:
 
 
 Observation: TypeAlias = Optimized | Cast | Loaded | Accumulated | Counted
+
+
+def renamed(
+    seen: Observation, address: Callable[[Address], Address], decisions: Callable[[Decisions], Decisions]
+) -> Observation:
+    """The same observation of other objects: a call that was answered by an earlier one has it of its own."""
+
+    def part(of: Part | None) -> Part | None:
+        return None if of is None else Part(address(of.module), of.condition)
+
+    def parts(of: frozenset[Part]) -> frozenset[Part]:
+        return frozenset(Part(address(each.module), each.condition) for each in of)
+
+    def weights(of: tuple[Weights, ...]) -> tuple[Weights, ...]:
+        return tuple(replace(each, part=part(each.part), decisions=decisions(each.decisions)) for each in of)
+
+    match seen:
+        case Optimized():
+            rates = tuple(replace(each, decisions=decisions(each.decisions)) for each in seen.rates)
+            return replace(seen, optimizer=address(seen.optimizer), weights=weights(seen.weights), rates=rates)
+        case Cast():
+            return Cast(weights(seen.before), weights(seen.after))
+        case Loaded():
+            return Loaded(parts(seen.parts))
+        case Accumulated():
+            return replace(seen, parts=parts(seen.parts))
+    return seen

@@ -42,11 +42,12 @@ def runs_of(
     limits: Limits | None = None,
 ) -> Iterator[Run]:
     """Run the programs among these files, then the functions and classes of them that nothing has reached."""
+    machine = Machine(program, libraries)
     files, graph, ran = tuple(paths), program.import_graph, set[tuple[str, int]]()
     scripts = {file.path for file in program.sources if file.is_script}
     mains = [path for path in files if path in scripts or not graph.is_imported(path)]
     for path in mains:
-        yield _run(program, Entry(path), libraries, limits or Limits(), ran)
+        yield _run(machine, Entry(path), limits or Limits(), ran)
     left = list(_alone(program, files))
     called = {name for path in files for name in _called(program, path)}
     for first in (True, False):  # those that nothing calls may reach the others
@@ -54,28 +55,23 @@ def runs_of(
             if first and entry.symbol in called:
                 continue
             if lines and not lines <= ran:
-                yield _run(program, entry, libraries, _ALONE, ran)
+                yield _run(machine, entry, _ALONE, ran)
 
 
-def _run(
-    program: Program, entry: Entry, libraries: Iterable[Library], limits: Limits, ran: set[tuple[str, int]]
-) -> Run:
-    machine, outcome = _once(program, entry, libraries, limits, {})
+def _run(machine: Machine, entry: Entry, limits: Limits, ran: set[tuple[str, int]]) -> Run:
+    outcome = _once(machine, entry, limits, {})
     roles = roles_by_use(machine.uses, machine.stepped) if entry.symbol else {}
     if any(role[1] >= Evidence.NAME for role in roles.values()):
-        machine, outcome = _once(program, entry, libraries, limits, roles)
+        outcome = _once(machine, entry, limits, roles)
     ran |= {(each.module.path, each.node.lineno) for each in machine.ran}
     optimizers = {each.seen.optimizer for each in outcome.events if isinstance(each.seen, Optimized)}
     reasons = {of: machine.field(of, _TOUCHED) for of in optimizers}
     return Run(outcome, {of: found.reason for of, found in reasons.items() if isinstance(found, Unknown)})
 
 
-def _once(
-    program: Program, entry: Entry, libraries: Iterable[Library], limits: Limits, roles: Roles
-) -> tuple[Machine, Outcome]:
-    machine = Machine(program, libraries, limits)
-    machine.roles = roles
-    return machine, run(machine, entry)
+def _once(machine: Machine, entry: Entry, limits: Limits, roles: Roles) -> Outcome:
+    machine.limits, machine.roles = limits, roles
+    return run(machine, entry)
 
 
 def _alone(program: Program, paths: Iterable[str]) -> Iterator[tuple[Entry, set[tuple[str, int]]]]:

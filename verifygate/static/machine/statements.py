@@ -166,11 +166,24 @@ class Statements(Imports, Managers, Loops):
         except KeyError:
             made = None
         home = self.frame.outer if self.frame.symbol.startswith("class ") else self.frame.address
+        self.classes += 1
         cls = ClassValue(made, node.name, address, bases, self._order(node, bases))
         caller = self.frame
         self.outer[address] = home
         self.state.store.replace(address, {})
-        self.frame = Running(address, caller.module, f"class {node.name}", None, home, cls, caller, node.lineno)
+        self.frame = Running(
+            address,
+            caller.module,
+            f"class {node.name}",
+            None,
+            home,
+            cls,
+            caller,
+            node.lineno,
+            caller.depth + 1,
+            self.outside,
+            len(self.rounds),
+        )
         try:
             self.run_block(node.body)
         finally:

@@ -1,24 +1,80 @@
 """The store: the fields of every object, and the variables of every frame, at one moment of the run.
 
 It lies in layers, so that a fork costs nothing: what was there is shared, and each of the two writes into a layer of
-its own. Who reads is logged, because the outcome of a call is kept by what it has read.
+its own. What is touched is logged with what it held when the call at hand began, because the outcome of a call is kept
+by that (`memo.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from verifygate.static.machine.lattice import forget, join, under
-from verifygate.static.machine.values import ABSENT, NO_DECISIONS, Address, Decisions, Value
+from verifygate.static.machine.values import ABSENT, NO_DECISIONS, TRUE, Address, Code, Decisions, OneOf, Value
 
 Cell = dict[str, Value]
 """The fields of one object."""
-Field = tuple[Address, str]
-Reads = dict[Address | Field, Cell | Value | None]
-"""What an object or a field held when it was first read; None where something was put there first."""
+Layer = dict[Address, Cell]
 _NOTHING: Cell = {}
 MANY = "#many"
 """The field of an address that stands for several objects: what is written there may be written to another one."""
+
+
+class Touched:
+    """What one call has read or changed, as it was before the call, and what else its outcome hangs on."""
+
+    __slots__ = ("deepest", "entered", "fields", "frames", "modules", "start", "tests", "whole")
+
+    def __init__(self, start: tuple[Layer, ...]) -> None:
+        self.start = start
+        self.fields: dict[Address, Cell] = {}
+        """Single fields of objects that were there."""
+        self.whole: dict[Address, Cell] = {}
+        """Objects as a whole; empty for those that were not there."""
+        self.tests: set[str] = set()
+        """What was asked of the decisions: the subjects of tests."""
+        self.modules: set[str] = set()
+        """Modules that were asked for."""
+        self.entered: set[Code] = set()
+        self.deepest = 0
+        """How many calls were inside each other, from the entry on."""
+        self.frames: dict[Address, None] = {}
+        """The variables that outlive their function."""
+
+    def touch(self, address: Address, name: str) -> None:
+        """Note a field."""
+        if address in self.whole:
+            return
+        known = self.fields.get(address)
+        if known is not None and name in known:
+            return
+        before = _found(self.start, address)
+        if not before:
+            self.whole[address] = before
+        elif known is None:
+            self.fields[address] = {name: held(before, name)}
+        else:
+            known[name] = held(before, name)
+
+    def touch_all(self, address: Address) -> None:
+        """Note an object with all its fields, and their order."""
+        if address not in self.whole:
+            self.whole[address] = _found(self.start, address)
+
+    def ask(self, decisions: Decisions) -> None:
+        """Note tests whose outcome matters."""
+        for test, _ in decisions:
+            self.tests.add(subject_of(test))
+
+
+def held(cell: Cell, name: str) -> Value:
+    """What a field holds; of the mark of several objects, whether it is there."""
+    if name == MANY:
+        return TRUE if name in cell else ABSENT
+    return cell.get(name, ABSENT)
+
+
+def subject_of(test: str) -> str:
+    """What a test asks about: `args.dtype` of `args.dtype == 'half'`. The outcome of one may decide others of it."""
+    return test.partition(" == ")[0]
 
 
 class Store:
@@ -26,16 +82,17 @@ class Store:
 
     __slots__ = ("_layers", "_own", "logs")
 
-    def __init__(self, layers: tuple[dict[Address, Cell], ...] = (), logs: list[Reads] | None = None) -> None:
-        self._own: dict[Address, Cell] = {}
+    def __init__(self, layers: tuple[Layer, ...] = (), logs: list[Touched] | None = None) -> None:
+        self._own: Layer = {}
         self._layers = layers
         """What was written before the last fork, newest first. Nobody changes it."""
         self.logs = [] if logs is None else logs
-        """Of each call that is watched the cells that it reads; all forks of a store share them."""
+        """Of each call that is watched what it touches; all forks of a store share them."""
 
     def fork(self) -> Store:
         """Another store that holds the same, from here on by itself."""
-        self.freeze()
+        if self._own:
+            self.freeze()
         return Store(self._layers, self.logs)
 
     def freeze(self) -> None:
@@ -44,127 +101,182 @@ class Store:
             self._layers = _pushed(self._own, self._layers)
             self._own = {}
 
+    def watch(self) -> Touched:
+        """Begin to log what is touched."""
+        self.freeze()
+        log = Touched(self._layers)
+        self.logs.append(log)
+        return log
+
     def fields(self, address: Address) -> Cell:
         """All fields at an address. They are not to be changed."""
-        found = self._own.get(address)
-        if found is None:
-            found = self._below(address)
-            if self.logs and address not in self.logs[-1]:
-                self.logs[-1][address] = found
-        return found
+        if self.logs:
+            self.logs[-1].touch_all(address)
+        return self._cell(address)
 
     def read(self, address: Address, name: str) -> Value:
         """One field; ABSENT where it is not there, which is something to know as well."""
+        if self.logs:
+            self.logs[-1].touch(address, name)
+        return self._cell(address).get(name, ABSENT)
+
+    def peek(self, address: Address) -> Cell:
+        """All fields, for who does not go on from what they hold."""
+        return self._cell(address)
+
+    def _cell(self, address: Address) -> Cell:
         found = self._own.get(address)
         if found is None:
-            found = self._below(address)
-            if self.logs and address not in self.logs[-1]:
-                self.logs[-1].setdefault((address, name), found.get(name, ABSENT))
-        return found.get(name, ABSENT)
-
-    def _below(self, address: Address) -> Cell:
-        for layer in self._layers:
-            found = layer.get(address)
-            if found is not None:
-                return found
-        return _NOTHING
+            for layer in self._layers:
+                found = layer.get(address)
+                if found is not None:
+                    return found
+            return _NOTHING
+        return found
 
     def write(self, address: Address, name: str, value: Value) -> None:
         """Set one field: for good where the address is one object, else to what it was or this."""
-        cell = self._owned(address)
+        cell = self._owned(address, name)
         if MANY in cell and (before := cell.get(name, ABSENT)) is not ABSENT:
             value = join(before, value)
         cell[name] = value
 
     def remove(self, address: Address, name: str) -> None:
-        cell = self._owned(address)
+        cell = self._owned(address, name)
         if MANY not in cell:
             cell.pop(name, None)
 
     def make(self, address: Address, fields: Cell) -> None:
         """Put a new object at an address. Where one is already, the address stands for both from here on."""
-        cell = self._owned(address)
+        if self.logs:
+            self.logs[-1].touch_all(address)
+        cell = self._owned(address, MANY)
         again = bool(cell)
         for name, value in fields.items():
             cell[name] = join(cell[name], value) if name in cell else value
         if again:
             cell[MANY] = ABSENT
 
-    def drop(self, address: Address) -> None:
-        """Forget an object that nothing leads to."""
+    def enter(self, address: Address, variables: Cell) -> None:
+        """Let a function begin with these variables."""
         if self.logs:
-            self.logs[-1].setdefault(address, None)
+            self.logs[-1].whole.setdefault(address, _NOTHING)
+        self._own[address] = dict(variables)
+
+    def leave(self, address: Address) -> None:
+        """Forget the variables of a function that has ended, and that nothing leads to."""
+        if self.logs:
+            self.logs[-1].whole.pop(address, None)
         if self._own.pop(address, None) is None or any(address in layer for layer in self._layers):
-            self._own[address] = {}
+            self._own[address] = _NOTHING
 
     def replace(self, address: Address, fields: Cell) -> None:
         """Let an address hold these fields, and no others."""
         if self.logs:
-            self.logs[-1].setdefault(address, None)
+            self.logs[-1].touch_all(address)
         self._own[address] = dict(fields)
 
-    def _owned(self, address: Address) -> Cell:
+    def _owned(self, address: Address, name: str) -> Cell:
+        """The cell to write a field into."""
+        if self.logs:
+            log = self.logs[-1]
+            log.touch(address, name)
+            log.touch(address, MANY)
         cell = self._own.get(address)
-        if cell is None:
-            cell = self._own[address] = dict(self.fields(address))
+        if cell is None or cell is _NOTHING:
+            cell = self._own[address] = dict(self._cell(address))
         return cell
 
-    def changes(self, since: Store) -> dict[Address, Cell]:
-        """The cells that were written since a fork."""
-        shared = _shared(self._layers, since._layers)
-        return {address: dict(self.fields(address)) for address in dict.fromkeys(self._written_since(shared))}
+    def changes(self, since: tuple[Layer, ...]) -> dict[Address, Cell]:
+        """The fields that were written since a moment, by address; ABSENT for those that are gone."""
+        found: dict[Address, Cell] = {}
+        for address in self._written_since(_shared(self._layers, since)):
+            now, before = self._cell(address), _found(since, address)
+            if now is before:
+                continue
+            changed = {name: value for name, value in now.items() if before.get(name) is not value}
+            changed |= dict.fromkeys((name for name in before if name not in now), ABSENT)
+            if changed:
+                found[address] = changed
+        return found
 
-    def _written_since(self, shared: int) -> Iterator[Address]:
-        yield from self._own
+    def change(self, address: Address, changed: Cell) -> None:
+        """Write fields as a call that ran before has written them."""
+        cell = self._own.get(address)
+        if cell is None or cell is _NOTHING:
+            cell = self._own[address] = dict(self._cell(address))
+        for name, value in changed.items():
+            if value is ABSENT and name != MANY:
+                cell.pop(name, None)
+            else:
+                cell[name] = value
+
+    def _written_since(self, shared: int) -> dict[Address, None]:
+        own = dict.fromkeys(self._own)
         for layer in self._layers[: len(self._layers) - shared]:
-            yield from layer
+            own.update(dict.fromkeys(layer))
+        return own
 
     def joined(self, other: Store, when: Decisions = NO_DECISIONS, otherwise: Decisions = NO_DECISIONS) -> Store:
         """One store for both; what differs is the one under `when` and the other under `otherwise`."""
         shared = _shared(self._layers, other._layers)
-        merged: dict[Address, Cell] = {}
-        for address in dict.fromkeys((*self._written_since(shared), *other._written_since(shared))):
-            mine, theirs = self.fields(address), other.fields(address)
+        written = self._written_since(shared)
+        written.update(other._written_since(shared))
+        if not written:
+            return self
+        merged: Layer = {}
+        for address in written:
+            mine, theirs = self._cell(address), other._cell(address)
             if mine is theirs or not theirs:
                 merged[address] = mine
             elif not mine:
                 merged[address] = theirs
             else:
                 merged[address] = _joined_cells(mine, theirs, when, otherwise)
-        layers = self._layers[len(self._layers) - shared :]
-        return Store(_pushed(merged, layers) if merged else layers, self.logs)
+        return Store(_pushed(merged, self._layers[len(self._layers) - shared :]), self.logs)
 
     def same_as(self, other: Store) -> bool:
         """Whether both hold the same."""
         shared = _shared(self._layers, other._layers)
-        written = {*self._written_since(shared), *other._written_since(shared)}
-        return all(
-            (mine := self.fields(address)) is (theirs := other.fields(address)) or mine == theirs for address in written
-        )
+        written = self._written_since(shared)
+        written.update(other._written_since(shared))
+        return all((mine := self._cell(each)) is (theirs := other._cell(each)) or mine == theirs for each in written)
 
     def differing(self, other: Store) -> list[tuple[Address, str, Value]]:
         """What holds another value here, or is here alone."""
         shared = _shared(self._layers, other._layers)
-        written = dict.fromkeys((*self._written_since(shared), *other._written_since(shared)))
+        written = self._written_since(shared)
+        written.update(other._written_since(shared))
         found = []
         for address in written:
-            theirs = other.fields(address)
-            fields = self.fields(address).items()
-            found += [(address, name, value) for name, value in fields if theirs.get(name, ABSENT) != value]
+            theirs = other._cell(address)
+            for name, value in self._cell(address).items():
+                before = theirs.get(name, ABSENT)
+                if before is not value and before != value:
+                    found.append((address, name, value))
         return found
 
     def put(self, address: Address, name: str, value: Value) -> None:
         """Set a field, whatever the address stands for."""
-        self._owned(address)[name] = value
+        self._owned(address, name)[name] = value
 
     def forget(self, tests: frozenset[str], since: Store) -> None:
         """Drop the decisions of these tests from what was written since a fork."""
-        shared = _shared(self._layers, since._layers)
-        for address in list(dict.fromkeys(self._written_since(shared))):
-            for name, value in self.fields(address).items():
-                left = forget(value, tests)
+        if not tests:
+            return
+        for address in self._written_since(_shared(self._layers, since._layers)):
+            for name, value in list(self._cell(address).items()):
+                left = forget(value, tests) if value.__class__ is OneOf else value
                 if left is not value:
-                    self._owned(address)[name] = left
+                    self._owned(address, name)[name] = left
+
+
+def _found(layers: tuple[Layer, ...], address: Address) -> Cell:
+    for layer in layers:
+        found = layer.get(address)
+        if found is not None:
+            return found
+    return _NOTHING
 
 
 def _joined_cells(mine: Cell, theirs: Cell, when: Decisions, otherwise: Decisions) -> Cell:
@@ -179,8 +291,10 @@ def _joined_cells(mine: Cell, theirs: Cell, when: Decisions, otherwise: Decision
     return result
 
 
-def _shared(one: tuple[dict[Address, Cell], ...], other: tuple[dict[Address, Cell], ...]) -> int:
+def _shared(one: tuple[Layer, ...], other: tuple[Layer, ...]) -> int:
     """How many layers both have, counted from the oldest."""
+    if one is other:
+        return len(one)
     count = 0
     for mine, theirs in zip(reversed(one), reversed(other), strict=False):
         if mine is not theirs:
@@ -189,7 +303,7 @@ def _shared(one: tuple[dict[Address, Cell], ...], other: tuple[dict[Address, Cel
     return count
 
 
-def _pushed(top: dict[Address, Cell], layers: tuple[dict[Address, Cell], ...]) -> tuple[dict[Address, Cell], ...]:
+def _pushed(top: Layer, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """One more layer. Those of like size become one, so that there are few, and large ones stay what they are."""
     while layers and 2 * len(top) >= len(layers[0]) and len(layers) > 1:
         top, layers = layers[0] | top, layers[1:]
@@ -210,16 +324,35 @@ class State:
 
     def read(self, address: Address, name: str) -> Value:
         """A field, as far as the decisions leave it open."""
-        return under(self.store.read(address, name), self.decisions)
+        value = self.store.read(address, name)
+        return self.left_of(value) if value.__class__ is OneOf else value
 
-    def joined(self, other: State) -> State:
-        """One state for both: decisions that both have made hold, and the others stay with what differs by them."""
+    def left_of(self, value: Value) -> Value:
+        """A value as far as the decisions leave it open."""
+        for _, when in value.cases if isinstance(value, OneOf) else ():
+            self.ask(when)
+        return under(value, self.decisions)
+
+    def ask(self, decisions: Decisions) -> None:
+        """Note that the outcome of these tests matters."""
+        if decisions and self.store.logs:
+            self.store.logs[-1].ask(decisions)
+
+    def parting(self, other: State) -> tuple[Decisions, Decisions, Decisions]:
+        """The decisions that both have made, and those by which one and the other are kept apart."""
+        if self.decisions is other.decisions or self.decisions == other.decisions:
+            return self.decisions, NO_DECISIONS, NO_DECISIONS
         common = self.decisions & other.decisions
         mine, theirs = self.decisions - common, other.decisions - common
         opposed = {each.test for each in mine} & {each.test for each in theirs}
         if opposed:
             mine = frozenset(each for each in mine if each.test in opposed)
             theirs = frozenset(each for each in theirs if each.test in opposed)
+        return common, mine, theirs
+
+    def joined(self, other: State) -> State:
+        """One state for both: decisions that both have made hold, and the others stay with what differs by them."""
+        common, mine, theirs = self.parting(other)
         return State(self.store.joined(other.store, mine, theirs), common)
 
 

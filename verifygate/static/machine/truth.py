@@ -60,6 +60,11 @@ class Truth:
 ALWAYS, NEVER, EITHER = Truth(True, False), Truth(False, True), Truth()
 
 
+def test_of(value: Option | Condition) -> str:
+    """The test that decides an input, or a condition on one."""
+    return value.identity if isinstance(value, Option) else value.test
+
+
 def truth(value: Atom, decisions: Decisions) -> Truth:
     """What one value is as a condition, where some decisions have been made."""
     match value:

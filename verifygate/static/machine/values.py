@@ -46,6 +46,8 @@ class Context:
     caller: Context | None = None
     depth: int = 0
     below: dict[Hashable, Context] = field(default_factory=dict)
+    addresses: dict[tuple[Hashable, Place | None], Address] = field(default_factory=dict)
+    """Of what is made here."""
 
     def child(self, site: Hashable) -> Context:
         found = self.below.get(site)
@@ -54,12 +56,31 @@ class Context:
         return found
 
 
-class Address(NamedTuple):
-    """Where the fields of an object lie: its allocation site, in a context. A site in a loop has one for all rounds."""
+class Address:
+    """Where the fields of an object lie: its allocation site, in a context. A site in a loop has one for all rounds.
 
+    There is one object for each address, so that two are compared, and looked up, by what they are alone.
+    """
+
+    __slots__ = ("context", "place", "site")
     site: Hashable
     context: Context | None
-    place: Place | None = None
+    place: Place | None
+
+    def __new__(cls, site: Hashable, context: Context | None, place: Place | None = None) -> Address:
+        known = _FIXED if context is None else context.addresses
+        found = known.get((site, place))
+        if found is None:
+            found = known[(site, place)] = super().__new__(cls)
+            found.site, found.context, found.place = site, context, place
+        return found
+
+    def __repr__(self) -> str:
+        return f"Address({self.site!r}, {self.place})"
+
+
+_FIXED: dict[tuple[Hashable, Place | None], Address] = {}
+"""The addresses that are the same in each run."""
 
 
 @record

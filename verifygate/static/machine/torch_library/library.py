@@ -9,6 +9,7 @@ from verifygate.static.machine.torch_library import (
     contents,
     data,
     functions,
+    inputs,
     modules,
     observed,
     optimizers,
@@ -16,7 +17,7 @@ from verifygate.static.machine.torch_library import (
     tensors,
 )
 from verifygate.static.machine.torch_library.dtypes import dtype_named
-from verifygate.static.machine.values import LibraryName, Tensor, Value
+from verifygate.static.machine.values import LibraryName, Value
 
 _TENSOR = "torch.Tensor"
 
@@ -73,9 +74,7 @@ class Torch(NoLibrary):
         )
 
     def input(self, what: str) -> Handler | None:
-        if what == _TENSOR:
-            return lambda call: Tensor(reason="a tensor that comes in from outside", place=call.place)
-        return optimizers.input_of(what) or modules.input_of(what)
+        return inputs.input_of(what)
 
 
 TORCH = Torch()

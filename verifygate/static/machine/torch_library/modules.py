@@ -431,17 +431,3 @@ def attribute(owner: str, name: str) -> Handler | None:
 
 def _training(call: Call) -> Value:
     return Unknown("whether a module trains", call.place)
-
-
-def input_of(what: str) -> Handler | None:
-    """A module that comes in from outside: its parameters are there, and their dtype is not known."""
-    if what != "module" and not is_module(what):
-        return None
-
-    def make(call: Call) -> Value:
-        made = call.new(MODULE)
-        own = Tensor(is_parameter=True, reason="the weights of a model that comes in from outside", place=call.place)
-        call.set(made, OWN, own)
-        return made
-
-    return make

@@ -21,7 +21,6 @@ from verifygate.static.machine.values import (
     Container,
     Items,
     Object,
-    Option,
     Tensor,
     Tuple,
     Unknown,
@@ -49,7 +48,7 @@ _OPTIMIZERS = frozenset(
         "SparseAdam",
     ]
 )
-_SCALERS = {
+SCALERS = {
     SCALER: 5,
     "torch.GradScaler": 5,
     "torch.amp.grad_scaler.GradScaler": 5,
@@ -76,7 +75,7 @@ def bases(name: str) -> tuple[str, ...]:
         return (OPTIMIZER,)
     if name.startswith("torch.optim.lr_scheduler."):
         return ("torch.optim.lr_scheduler.LRScheduler",) if not name.endswith(".LRScheduler") else ()
-    return (SCALER,) if name in _SCALERS and name != SCALER else ()
+    return (SCALER,) if name in SCALERS and name != SCALER else ()
 
 
 # -- optimizers ----------------------------------------------------------------------------------------------------
@@ -193,7 +192,7 @@ def _nothing(_: Call) -> Value:
 
 def _scaler(call: Call) -> Value:
     made = call.new(call.name)
-    _fill_scaler(call, made, _SCALERS[call.name])
+    _fill_scaler(call, made, SCALERS[call.name])
     return made
 
 
@@ -327,7 +326,7 @@ def _load(call: Call) -> Value:
 
 
 FUNCTIONS: dict[str, Handler] = {
-    **dict.fromkeys(_SCALERS, _scaler),
+    **dict.fromkeys(SCALERS, _scaler),
     **dict.fromkeys(_CLIPS, _clip),
     "torch.autograd.backward": _autograd_backward,
     "torch.autograd.grad": _gradients,
@@ -373,18 +372,3 @@ def function(name: str) -> Handler | None:
 
 def method(owner: str, name: str) -> Handler | None:
     return METHODS.get(owner, {}).get(name)
-
-
-def input_of(what: str) -> Handler | None:
-    """An optimizer or a scaler that comes in from outside: what it holds, and whether it is on, is not known."""
-    if what == "optimizer" or what == OPTIMIZER or is_optimizer(what):
-        return lambda call: call.new(OPTIMIZER if what == "optimizer" else what)
-    if what == "scaler" or what in _SCALERS:
-        return _scaler_from_outside
-    return None
-
-
-def _scaler_from_outside(call: Call) -> Value:
-    made = call.new(SCALER)
-    call.set(made, "#enabled", Option(f"whether `{call.name}` is on", place=call.place))
-    return made
