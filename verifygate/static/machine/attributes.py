@@ -186,12 +186,11 @@ class Attributes(Core):
 
     def library_handler(self, what: str, owner: str, name: str) -> Handler | None:
         """A handler for a method or an attribute of a library class, or of one that it derives from."""
-        for each in self.library_order(owner):
-            for library in self.libraries:
-                found: Handler | None = getattr(library, what)(each, name)
-                if found is not None:
-                    return found
-        return None
+        asked = (what, owner, name)
+        if asked not in self.library_handlers:
+            found = (getattr(each, what)(cls, name) for cls in self.library_order(owner) for each in self.libraries)
+            self.library_handlers[asked] = next((each for each in found if each is not None), None)
+        return self.library_handlers[asked]
 
     def library_attribute(self, owner: str, name: str, receiver: Value, site: Hashable) -> Value | None:
         """What a library says of an attribute: its value, or a method that waits to be called."""

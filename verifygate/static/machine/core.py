@@ -138,6 +138,9 @@ class Core:
         """Whether outcomes of calls are kept."""
         self.kept: dict[Hashable, list[Any]] = {}
         """Function, or path of a module, -> the outcomes of its calls (`memo.py`), of all entries."""
+        self._orders: dict[str, tuple[str, ...]] = {}
+        self.library_handlers: dict[tuple[str, str, str], Handler | None] = {}
+        """What was asked of the libraries."""
         self.begin()
 
     def begin(self) -> None:
@@ -173,6 +176,8 @@ class Core:
         """Calls that were answered by an earlier one."""
         self.handlers: list[list[State]] = []
         """Of each `try` around, the states in which something may be raised."""
+        self.uncaught = 0
+        """How often something may have been raised where there was none."""
 
     # -- what higher parts do ------------------------------------------------------------------------------------
 
@@ -276,8 +281,10 @@ class Core:
 
     def field(self, address: Address, name: str) -> Value | None:
         """A field, as far as the decisions leave it open; None where it is not there."""
-        value = self.state.read(address, name)
-        if value.__class__ is Absent:
+        value = self.state.store.read(address, name)
+        if value.__class__ is OneOf:
+            value = self.state.left_of(value)
+        if value is ABSENT:
             return None
         if isinstance(value, OneOf):
             left = [case for case in value.cases if case[0].__class__ is not Absent]
@@ -343,10 +350,13 @@ class Core:
 
     def library_order(self, name: str) -> tuple[str, ...]:
         """A library class and all that it derives from, nearest first."""
-        found = {name: None}
-        for each in (base for library in self.libraries for base in library.bases(name)):
-            found |= dict.fromkeys(self.library_order(each))
-        return tuple(found)
+        known = self._orders.get(name)
+        if known is None:
+            found = {name: None}
+            for each in (base for library in self.libraries for base in library.bases(name)):
+                found |= dict.fromkeys(self.library_order(each))
+            known = self._orders[name] = tuple(found)
+        return known
 
     # -- several ways --------------------------------------------------------------------------------------------
 

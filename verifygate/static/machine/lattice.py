@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import lru_cache
 from typing import Any
 
 from verifygate.static.machine.values import (
@@ -39,8 +40,11 @@ def atoms(value: Value) -> tuple[Atom, ...]:
 
 def contradict(one: Decisions, other: Decisions) -> bool:
     """Whether no run can have made all of these decisions: a test came out both ways, or an option has two values."""
-    if not one or not other:
-        return False
+    return bool(one) and bool(other) and _contradict(one, other)
+
+
+@lru_cache(maxsize=50_000)
+def _contradict(one: Decisions, other: Decisions) -> bool:
     if any(Decision(test, not holds) in other for test, holds in one):
         return True
     values = {test.partition(EQUALS)[0]: test for test, holds in one if holds and EQUALS in test}
@@ -65,21 +69,35 @@ def join(one: Value, other: Value, when: Decisions = NO_DECISIONS, otherwise: De
     if kind is other.__class__ and one == other:
         return one
     if kind is not OneOf and other.__class__ is not OneOf:
+        if kind is Unknown and other.__class__ is Unknown and _are_alike(one, other):
+            return one
         if kind is other.__class__ and kind in _MERGING and (kind is Items or not contradict(when, otherwise)):
             return _MERGING[kind](one, other)
         return OneOf(((one, when), (other, otherwise)))  # type: ignore[arg-type] # both are atoms
     found: list[tuple[Atom, Decisions]] = []
     for value, decided in ((one, when), (other, otherwise)):
         for atom, under in cases(value):
-            _add(found, atom, under if contradict(under, decided) else under | decided)
+            _add(found, atom, under if not decided or contradict(under, decided) else under | decided)
+    if kind is OneOf and found == list(one.cases):  # type: ignore[union-attr]
+        return one
     return _of(found)
+
+
+def _are_alike(one: Atom, other: Atom) -> bool:
+    """Whether two are unknowns of which the same is known: one reason is enough."""
+    return (
+        one.__class__ is Unknown
+        and other.__class__ is Unknown
+        and one.cls == other.cls  # type: ignore[union-attr]
+        and one.role == other.role  # type: ignore[union-attr]
+    )
 
 
 def _add(found: list[tuple[Atom, Decisions]], atom: Atom, decided: Decisions) -> None:
     """Let an atom be among several; under two ways to it, what both have decided holds."""
     kind = atom.__class__
     for number, (each, under) in enumerate(found):
-        if each is atom or (each.__class__ is kind and each == atom):
+        if each is atom or (each.__class__ is kind and (each == atom or _are_alike(each, atom))):
             found[number] = each, under & decided
             return
     found.append((atom, decided))

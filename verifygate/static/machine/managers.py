@@ -20,6 +20,8 @@ class Managers(Containers):
         """The state at hand may be where a handler starts."""
         if self.handlers:
             self.handlers[-1].append(self.state.fork())
+        else:
+            self.uncaught += 1
 
     def _try(self, node: ast.Try) -> bool:
         before = self._exits()

@@ -5,19 +5,19 @@ too), what was asked of the decisions, the modules that were loaded. A record ho
 called from, and for every entry of a tree: addresses are matched in the order in which they were read, and what the
 call made is renamed (`renaming.py`). The bodies of modules are kept in the same way.
 
-Nothing is kept of a call that was cut by a limit, or that has left a state to a handler outside of it.
+Nothing is kept of a call that was cut by a limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from verifygate.base.records import record
+from verifygate.base.records import record, replace
 from verifygate.events.record import Event, Frame
-from verifygate.static.machine.core import Core, Emitted, Running
+from verifygate.static.machine.core import Core, Emitted, EndedError, Running
 from verifygate.static.machine.observations import renamed
 from verifygate.static.machine.renaming import Renaming
-from verifygate.static.machine.store import Cell, Touched, held, subject_of
+from verifygate.static.machine.store import Cell, State, Touched, held, subject_of
 from verifygate.static.machine.values import Address, Code, Context, Decisions, FunctionValue, Unknown, Value
 from verifygate.static.uses.roles import Use
 
@@ -38,11 +38,18 @@ class Given:
 
 
 @record
+class Left:
+    """A state in which a call may be left: what it has decided, and what it has written."""
+
+    decided: Decisions
+    writes: dict[Address, Cell]
+
+
+@record
 class Kept:
     """What one call read, and what it did."""
 
     given: Given
-    is_partial: bool
     before: Decisions
     """All that was decided before the call."""
     decisions: Decisions
@@ -52,9 +59,11 @@ class Kept:
     """How many calls inside each other it made."""
     is_fixed: bool
     """It made classes, which have one address only."""
-    result: Value
-    decided: Decisions
-    writes: dict[Address, Cell]
+    result: Value | None
+    """None where it does not come back."""
+    end: Left
+    raised: tuple[Left, ...] | None
+    """What a handler outside starts from; None where it may raise, and was not called inside of one."""
     modules: tuple[str, ...]
     """Modules that it loaded, in order."""
     outside: str
@@ -114,35 +123,37 @@ class Memo(Core):
         return self._run_and_keep(given, run, kept)
 
     def _run_and_keep(self, given: Given, run: Callable[[], Value], kept: list[Kept]) -> Value:
-        before, decisions = self._cuts(), self.state.decisions
+        refused, decisions, partial, uncaught = self.refused, self.state.decisions, self.partial, self.uncaught
         outside = self.outside if given.function is not None else ""
-        tests, events, unknowns, modules = (
-            len(self.tests),
-            len(self.events),
-            len(self.unknowns),
-            len(self.modules_loaded),
-        )
+        tests, events, unknowns = len(self.tests), len(self.events), len(self.unknowns)
+        modules, raised = len(self.modules_loaded), len(self.handlers[-1]) if self.handlers else 0
         classes, variables = self.classes, dict(given.variables)
         uses, stepped = len(self.uses), len(self.stepped)
         depth, frames = (self.frame.depth, len(self.frames())) if self._has_frame else (0, 0)
+        result: Value | None = None
+        self.partial = 0
         log = self.state.store.watch()
         try:
             result = run()
+        except EndedError:
+            pass
         finally:
+            self.partial = partial
             self.state.store.logs.pop()
             self._pass_on(log)
-        if self._cuts() == before and not self.is_over_budget:
+        if self.refused == refused and not self.is_over_budget:
             made = Kept(
                 Given(given.key, given.function, variables, given.context),
-                bool(self.partial),
                 decisions,
                 frozenset(each for each in decisions if subject_of(each.test) in log.tests),
                 log,
                 log.deepest - depth,
                 self.classes != classes,
                 result,
-                self.state.decisions - decisions,
-                self.state.store.changes(log.start),
+                _left_in(self.state, decisions, log),
+                None
+                if self.uncaught != uncaught
+                else tuple(_left_in(each, decisions, log) for each in (self.handlers or [[]])[-1][raised:]),
                 tuple(self.modules_loaded)[modules:],
                 outside if len(self.tests) != tests else "",
                 tuple(self.tests[tests:]),
@@ -155,6 +166,10 @@ class Memo(Core):
             log.start = ()
             kept.append(made)
             del kept[:-_MOST_OUTCOMES]
+        if partial:
+            self.events[events:] = [replace(each, is_partial=True) for each in self.events[events:]]
+        if result is None:
+            raise EndedError
         return result
 
     @property
@@ -177,16 +192,12 @@ class Memo(Core):
         around.frames |= log.frames
         around.deepest = max(around.deepest, log.deepest)
 
-    def _cuts(self) -> tuple[int, ...]:
-        """What grows where a call does what no record holds."""
-        return sum(map(len, self.handlers)), self.refused
-
     # -- what an earlier call did --------------------------------------------------------------------------------
 
     def _holds(self, kept: Kept, given: Given) -> Renaming | None:
         """Whether a call would read what an earlier one did, and under which names; None where it would not."""
         touched = kept.touched
-        if kept.is_partial != bool(self.partial):
+        if kept.raised is None and self.handlers:
             return None
         loaded = self.modules_loaded
         if any(each in loaded for each in kept.modules):
@@ -206,7 +217,7 @@ class Memo(Core):
             return None
         if not renaming.cells_match(kept.given.variables, given.variables) or not self._reads_match(touched, renaming):
             return None
-        return None if kept.is_fixed and renaming.is_needed else renaming
+        return None if kept.is_fixed and renaming.is_elsewhere else renaming
 
     def _tests_here(self, kept: Kept) -> dict[str, str]:
         """The tests on data of an earlier call, by what they are called here; none where that is the same."""
@@ -249,9 +260,13 @@ class Memo(Core):
         self.state.store.freeze()
         self._touch_again(kept, renaming)
         is_renamed = renaming.is_needed or bool(renaming.tests)
-        for address, cell in kept.writes.items():
-            changed = renaming.cell(cell) if is_renamed else cell
-            self.state.store.change(renaming.address(address), changed)
+        before = self.state
+        for each in kept.raised or () if self.handlers else ():
+            self.handlers[-1].append(self._state_again(before, each, renaming, is_renamed=is_renamed))
+        if kept.raised is None:
+            self.uncaught += 1
+        self._emit_again(kept, renaming)
+        self.state = self._state_again(before, kept.end, renaming, is_renamed=is_renamed)
         for address in kept.touched.frames if is_renamed else ():
             around = self.outer.get(address)
             self.outer[renaming.address(address)] = None if around is None else renaming.address(around)
@@ -261,9 +276,20 @@ class Memo(Core):
         self.uses += kept.uses
         self.stepped += kept.stepped
         self.ran |= kept.touched.entered
-        self._emit_again(kept, renaming)
-        self.state.decisions |= renaming.decisions(kept.decided)
+        if kept.result is None:
+            raise EndedError
         return renaming.value(kept.result) if is_renamed else kept.result
+
+    def _state_again(self, before: State, left: Left, renaming: Renaming, *, is_renamed: bool) -> State:
+        """The state in which an earlier call was left, from where this one begins."""
+        state = before.fork()
+        for address, cell in left.writes.items():
+            if is_renamed:
+                state.store.change(renaming.address(address), renaming.cell(cell))
+            else:
+                state.store.change(address, cell)
+        state.decisions = before.decisions | renaming.decisions(left.decided)
+        return state
 
     def _touch_again(self, kept: Kept, renaming: Renaming) -> None:
         logs = self.state.store.logs
@@ -285,17 +311,22 @@ class Memo(Core):
         if not kept.events:
             return
         around = self.frames() if self._has_frame else ()
-        decisions = self.state.decisions
+        decisions, is_partial = self.state.decisions, bool(self.partial)
         for each in kept.events:
             event = each.event
             frames = event.frames[: len(event.frames) - kept.frames] + around
-            made = _again(event, frames, len(self.events) + 1)
+            made = _renumbered(event, frames, len(self.events) + 1)
             decided = decisions | renaming.decisions(each.decisions - kept.before)
             seen = None if each.seen is None else renamed(each.seen, renaming.address, renaming.decisions)
-            self.events.append(Emitted(made, decided, each.is_partial, seen))
+            is_after = is_partial or each.is_partial
+            self.events.append(replace(each, event=made, decisions=decided, is_partial=is_after, seen=seen))
 
 
-def _again(event: Event, frames: tuple[Frame, ...], number: int) -> Event:
+def _left_in(state: State, decisions: Decisions, log: Touched) -> Left:
+    return Left(state.decisions - decisions, state.store.changes(log.start))
+
+
+def _renumbered(event: Event, frames: tuple[Frame, ...], number: int) -> Event:
     """The same event at another place in the order of the run."""
     made: Event = object.__new__(Event)
     for name in Event.__match_args__:

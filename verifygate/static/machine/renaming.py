@@ -33,6 +33,7 @@ from verifygate.static.machine.values import (
     Super,
     Tensor,
     Tuple,
+    Unknown,
     Value,
     Wrapped,
 )
@@ -48,12 +49,20 @@ class Renaming:
         self.bound: dict[Address, Address] = {}
         self.taken: dict[Address, Address] = {}
         self.tests: dict[str, str] = {}
+        self.unknowns: dict[Unknown, Unknown] = {}
         self.contexts: dict[Context, Context | None] = {of: to}
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether an address is another one here."""
+        return self.of is not self.to or any(one is not other for one, other in self.bound.items())
 
     @property
     def is_needed(self) -> bool:
         """Whether anything has another name here."""
-        return self.of is not self.to or any(one is not other for one, other in self.bound.items())
+        return (
+            self.of is not self.to or bool(self.unknowns) or any(one is not other for one, other in self.bound.items())
+        )
 
     # -- matching ------------------------------------------------------------------------------------------------
 
@@ -109,6 +118,14 @@ class Renaming:
     def cells_match(self, one: Cell, other: Cell) -> bool:
         """The same for all fields of an object, in their order."""
         return list(one) == list(other) and all(self.matches(value, other[name]) for name, value in one.items())
+
+    def _unknowns(self, one: Unknown, other: Unknown) -> bool:
+        """Of what is not known, nothing hangs on the reason."""
+        if one.cls != other.cls or one.role != other.role:
+            return False
+        if one != other:
+            self.unknowns.setdefault(one, other)
+        return True
 
     def _addresses(self, some: frozenset[Address], others: frozenset[Address]) -> bool:
         """Sets: what is bound is the same, and one that is not may be bound to the one that is left."""
@@ -295,6 +312,7 @@ _MATCHES: dict[type[Any], Callable[[Renaming, Any, Any], bool]] = {
     Partial: Renaming._partials,
     Super: lambda of, one, other: one.after is other.after and of.matches(one.receiver, other.receiver),
     Generator: Renaming._generators,
+    Unknown: Renaming._unknowns,
 }
 _RENAMES: dict[type[Any], Callable[[Renaming, Any], Value]] = {
     Object: lambda of, value: Object(of.address(value.address), value.cls),
@@ -313,5 +331,6 @@ _RENAMES: dict[type[Any], Callable[[Renaming, Any], Value]] = {
     ),
     Super: lambda of, value: Super(value.after, of.value(value.receiver)),
     Generator: Renaming._generator,
+    Unknown: lambda of, value: of.unknowns.get(value, value),
     Condition: lambda of, value: Condition(of.test(value.test), value.negated, value.default),
 }

@@ -14,6 +14,8 @@ Cell = dict[str, Value]
 """The fields of one object."""
 Layer = dict[Address, Cell]
 _NOTHING: Cell = {}
+_LAYERS_APART = 4
+"""A layer has at least so many times the cells of the one above it."""
 MANY = "#many"
 """The field of an address that stands for several objects: what is written there may be written to another one."""
 
@@ -117,8 +119,20 @@ class Store:
     def read(self, address: Address, name: str) -> Value:
         """One field; ABSENT where it is not there, which is something to know as well."""
         if self.logs:
-            self.logs[-1].touch(address, name)
-        return self._cell(address).get(name, ABSENT)
+            log = self.logs[-1]
+            if address not in log.whole:
+                known = log.fields.get(address)
+                if known is None or name not in known:
+                    log.touch(address, name)
+        cell = self._own.get(address)
+        if cell is None:
+            for layer in self._layers:
+                cell = layer.get(address)
+                if cell is not None:
+                    break
+            else:
+                return ABSENT
+        return cell.get(name, ABSENT)
 
     def peek(self, address: Address) -> Cell:
         """All fields, for who does not go on from what they hold."""
@@ -220,20 +234,40 @@ class Store:
     def joined(self, other: Store, when: Decisions = NO_DECISIONS, otherwise: Decisions = NO_DECISIONS) -> Store:
         """One store for both; what differs is the one under `when` and the other under `otherwise`."""
         shared = _shared(self._layers, other._layers)
-        written = self._written_since(shared)
-        written.update(other._written_since(shared))
-        if not written:
+        mine, theirs = self._written(shared), other._written(shared)
+        if not mine and not theirs:
             return self
+        below = self._layers[len(self._layers) - shared :]
         merged: Layer = {}
-        for address in written:
-            mine, theirs = self._cell(address), other._cell(address)
-            if mine is theirs or not theirs:
-                merged[address] = mine
-            elif not mine:
-                merged[address] = theirs
+        for address, cell in mine.items():
+            against = theirs.get(address)
+            if against is None:
+                against = _found(below, address)
+            if cell is against or not against:
+                merged[address] = cell
             else:
-                merged[address] = _joined_cells(mine, theirs, when, otherwise)
-        return Store(_pushed(merged, self._layers[len(self._layers) - shared :]), self.logs)
+                merged[address] = _joined_cells(cell, against, when, otherwise) if cell else against
+        for address, cell in theirs.items():
+            if address not in mine:
+                against = _found(below, address)
+                if cell is against or not against:
+                    merged[address] = cell
+                else:
+                    merged[address] = _joined_cells(against, cell, when, otherwise) if cell else against
+        return Store(_pushed(merged, below), self.logs)
+
+    def _written(self, shared: int) -> Layer:
+        """The cells that were written since a moment. They are not to be changed."""
+        layers = self._layers[: len(self._layers) - shared]
+        if not layers:
+            return self._own
+        if not self._own and len(layers) == 1:
+            return layers[0]
+        found: Layer = {}
+        for layer in reversed(layers):
+            found.update(layer)
+        found.update(self._own)
+        return found
 
     def same_as(self, other: Store) -> bool:
         """Whether both hold the same."""
@@ -280,15 +314,17 @@ def _found(layers: tuple[Layer, ...], address: Address) -> Cell:
 
 
 def _joined_cells(mine: Cell, theirs: Cell, when: Decisions, otherwise: Decisions) -> Cell:
-    result = dict(mine)
+    changed: Cell = {}
     for name, value in theirs.items():
         own = mine.get(name, ABSENT)
         if own is not value:
-            result[name] = join(own, value, when, otherwise)
+            both = join(own, value, when, otherwise)
+            if both is not own or name not in mine:
+                changed[name] = both
     for name, value in mine.items():
         if name not in theirs:
-            result[name] = join(value, ABSENT, when, otherwise)
-    return result
+            changed[name] = join(value, ABSENT, when, otherwise)
+    return {**mine, **changed} if changed else mine
 
 
 def _shared(one: tuple[Layer, ...], other: tuple[Layer, ...]) -> int:
@@ -305,7 +341,7 @@ def _shared(one: tuple[Layer, ...], other: tuple[Layer, ...]) -> int:
 
 def _pushed(top: Layer, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """One more layer. Those of like size become one, so that there are few, and large ones stay what they are."""
-    while layers and 2 * len(top) >= len(layers[0]) and len(layers) > 1:
+    while layers and _LAYERS_APART * len(top) >= len(layers[0]) and len(layers) > 1:
         top, layers = layers[0] | top, layers[1:]
     return (top, *layers)
 
