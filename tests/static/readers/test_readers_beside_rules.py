@@ -17,9 +17,16 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "golden"))
 from net import Row, kept
 from units import Unit, units
 
+from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.machine.libraries import LIBRARIES
 from verifygate.static.machine.programs import runs_of
+from verifygate.static.readers import low_precision_accumulator as accumulator
+from verifygate.static.readers import low_precision_weights as weights
+from verifygate.static.readers import rounded_positions as positions
 from verifygate.static.readers.all_readers import READERS, violations
+from verifygate.static.rules.amp7_low_precision import amp701_low_precision_weights as amp701
+from verifygate.static.rules.amp7_low_precision import amp702_low_precision_accumulator as amp702
+from verifygate.static.rules.amp7_low_precision import amp703_rounded_positions as amp703
 from verifygate.static.symbols.program import Program
 
 MOVED = Path(__file__).parent / "moved.tsv"
@@ -72,6 +79,12 @@ def test_what_is_found_beyond_the_rules_is_right(rows: tuple[set[Row], set[Row]]
     old, new = rows
     assert all(written()[f"+\t{row.text}"][0] == "better" for row in new - old)
     assert len(old & new) >= 41
+
+
+def test_thresholds_are_those_of_the_rules() -> None:
+    assert (weights.DEFAULT_RATES, weights.SMALL, weights.TINY) == (amp701._DEFAULT_RATES, amp701._SMALL, amp701._TINY)
+    assert {dtype.value: least for dtype, least in amp702._STILL.items()} == accumulator.STILL
+    assert {dtype: amp703._TOLD_APART[Dtype(dtype)] for dtype in positions.TOLD_APART} == positions.TOLD_APART
 
 
 def test_filter(rows: tuple[set[Row], set[Row]]) -> None:
