@@ -73,7 +73,8 @@ class Attributes(Core):
             case Container():
                 return LibraryMethod(f"builtins.{value.kind}", name, value)
             case Constant():
-                return LibraryMethod(f"builtins.{value.kind.__name__}", name, value)
+                owner = f"builtins.{value.kind.__name__}"
+                return self.library_attribute(owner, name, value, site) or LibraryMethod(owner, name, value)
             case Tuple(items=items, names=names) if name in names:
                 return items.get(names.index(name)) or self.unknown(f"`{name}` of a named tuple")
             case Tuple():
@@ -208,7 +209,18 @@ class Attributes(Core):
             if found is not None:
                 return found
         patched = self.field(_PATCHED, name)
-        return patched if patched is not None else LibraryName(name)
+        if patched is not None:
+            return patched
+        return self._of_model(name) or LibraryName(name)
+
+    def _of_model(self, name: str) -> Value | None:
+        """What a library's model binds a dotted name to; None where there is none, or it says nothing of that."""
+        for library in self.libraries:
+            module = library.model(name)
+            if module is not None:
+                self.load_model(module)
+                return self.field(module_address(module.path), name.rpartition(".")[2])
+        return None
 
     def module_attribute(self, module: ModuleValue, name: str) -> Value:
         raise NotImplementedError

@@ -33,6 +33,7 @@ from verifygate.static.machine.values import (
     Value,
     Wrapped,
 )
+from verifygate.static.symbols.program import Module
 from verifygate.static.uses.roles import Use
 
 PROCESS = Address("process", None)
@@ -272,6 +273,9 @@ class Library(Protocol):
     def input(self, what: str) -> Handler | None:
         """What makes an object that comes in from outside: of a class by its name, or of a role (`uses/roles.py`)."""
 
+    def model(self, name: str) -> Module | None:
+        """The module that says in Python what a dotted name is: `accelerate.Accelerator`."""
+
 
 class NoLibrary:
     """A library that knows nothing."""
@@ -295,6 +299,9 @@ class NoLibrary:
         return ()
 
     def input(self, what: str) -> Handler | None:  # noqa: ARG002
+        return None
+
+    def model(self, name: str) -> Module | None:  # noqa: ARG002
         return None
 
 

@@ -36,6 +36,8 @@ from verifygate.static.machine.values import (
 )
 from verifygate.static.uses.roles import Use, use_of
 
+_SAME = frozenset({"bfloat16", "cpu", "cuda", "double", "eval", "float", "half", "to", "train"})
+"""Methods of models and tensors that give the same again, cast or moved: of an input, no more is known of it then."""
 _MOST_REACHED = 400
 """Objects that are looked through for what an unknown call may change."""
 
@@ -80,6 +82,9 @@ class Calls(Memo, Attributes):
         if isinstance(function, Option):
             reason = f"what `{function.identity}()` does is not known"
             role = self.note_call(function, args, keywords)
+            owner, _, method = function.identity.rpartition(".")
+            if owner and method in _SAME:
+                return Option(owner, place=function.place)
         elif isinstance(function, Unknown):
             reason = function.reason
         self.reach((*args, *keywords.values()), reason)

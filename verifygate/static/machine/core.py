@@ -196,12 +196,18 @@ class Core:
     def load_module(self, path: str) -> None:
         raise NotImplementedError
 
+    def load_model(self, module: Module) -> None:
+        raise NotImplementedError
+
     # -- places and limits ---------------------------------------------------------------------------------------
 
     @property
     def place(self) -> Place:
-        """Where the machine is."""
-        return Place(self.frame.module.path, self.frame.line)
+        """Where the machine is: in a library's model, the line of the project that called into it."""
+        here = self.frame
+        while here.module.is_model and here.caller is not None:
+            here = here.caller
+        return Place(here.module.path, here.line)
 
     def site(self, node: ast.AST) -> Hashable:
         """What tells a node of the syntax from all others."""
@@ -223,7 +229,9 @@ class Core:
         return dict.fromkeys(self.unknowns)
 
     def emit(self, kind: Kind, attributes: dict[str, Any], seen: Observation | None = None) -> None:
-        """Leave an event."""
+        """Leave an event. What a library's model computes for itself is none of the project's operators."""
+        if kind is Kind.OPERATOR and self.frame.module.is_model:
+            return
         found = self.field(PROCESS, REGIONS)
         stack = found.stack if isinstance(found, Regions) else None
         top = next((each for each in reversed(stack or ()) if each.kind == "autocast"), None)
@@ -255,11 +263,12 @@ class Core:
                 self.uses.append((atom.identity, use))
 
     def frames(self) -> tuple[Frame, ...]:
-        """The chain of calls, innermost first."""
+        """The chain of calls, innermost first; a library's model has no place in it."""
         found: list[Frame] = []
         here: Running | None = self.frame
         while here is not None:
-            found.append(Frame(here.module.path, here.symbol, here.line))
+            if not here.module.is_model:
+                found.append(Frame(here.module.path, here.symbol, here.line))
             here = here.caller
         return tuple(found)
 

@@ -65,7 +65,7 @@ class Window:
 
     def look(self, machine: Machine, place: Place) -> None:
         """Told of each line that has run."""
-        if place == self.place and len(self.seen) < _MOST_STATES:
+        if place == self.place and not machine.frame.module.is_model and len(self.seen) < _MOST_STATES:
             self.seen.setdefault(_seen(machine, self))
 
 

@@ -8,6 +8,7 @@ from verifygate.static.machine.attributes import Attributes, module_address
 from verifygate.static.machine.core import EndedError, Running
 from verifygate.static.machine.memo import Given, Memo
 from verifygate.static.machine.values import NONE, LibraryName, ModuleValue, Unknown, Value, constant
+from verifygate.static.symbols.program import Module
 
 
 class Imports(Memo, Attributes):
@@ -66,6 +67,8 @@ class Imports(Memo, Attributes):
 
     def _imported(self, name: str, level: int = 0) -> ModuleValue | None:
         """A module of the project, loaded; None where the name leads out of it."""
+        if self.frame.module.is_model:
+            return None
         resolved = self.program.imports.resolved(name, self.frame.module.file, level)
         if resolved is None:
             return None
@@ -85,13 +88,23 @@ class Imports(Memo, Attributes):
         if path not in self.modules_loaded:
             self.remembered(Given((path, path == self.main), None, {}, self.root), lambda: self._load(path))
 
+    def load_model(self, module: Module) -> None:
+        """Run the body of a library's model, if that has not begun yet."""
+        self.asked_for(module.path)
+        if module.path not in self.modules_loaded:
+            self.remembered(Given((module.path, False), None, {}, self.root), lambda: self._run_body(module))
+
     def _load(self, path: str) -> Value:
-        address = module_address(path)
-        self.modules_loaded[path] = None
         module = self.program.module(path)
-        if module is None:
-            self.state.store.make(address, {"#rest": Unknown(f"{path} cannot be parsed")})
-            return NONE
+        if module is not None:
+            return self._run_body(module)
+        self.modules_loaded[path] = None
+        self.state.store.make(module_address(path), {"#rest": Unknown(f"{path} cannot be parsed")})
+        return NONE
+
+    def _run_body(self, module: Module) -> Value:
+        path, address = module.path, module_address(module.path)
+        self.modules_loaded[path] = None
         self.state.store.make(address, {"__name__": constant(self.module_name(path)), "__file__": constant(path)})
         caller: Running | None = vars(self).get("frame")
         context, handlers, rounds = self.context, self.handlers, self.rounds

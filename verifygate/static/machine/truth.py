@@ -111,6 +111,10 @@ def compared(one: Atom, name: str, other: Atom, fresh: str) -> Value:
     """What a comparison gives. `name` is the class of the operator; `fresh` tells this test from all others."""
     if isinstance(one, Constant) and isinstance(other, Constant):
         return _of_constants(one, name, other)
+    if name in ("In", "NotIn") and isinstance(other, Tuple) and other.items.rest is None:
+        held = [compared(one, "Eq", each, "") for each in other.items.values if not isinstance(each, OneOf)]
+        if len(held) == len(other.items.values) and all(isinstance(each, Constant) for each in held):
+            return constant((TRUE in held) is (name == "In"))
     for option, against in ((one, other), (other, one)):
         if isinstance(option, Option) and isinstance(against, Constant):
             return _of_option(option, name, against, turned=option is other)

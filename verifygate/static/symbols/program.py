@@ -195,6 +195,9 @@ class Members(NamedTuple):
 class Module:
     """One parsed file."""
 
+    is_model = False
+    """Whether it is no file of the project's: it says in Python what a library does."""
+
     def __init__(self, file: SourceFile, tree: ast.Module, looked_at: frozenset[str] | None = None) -> None:
         self.file = file
         self.path = file.path

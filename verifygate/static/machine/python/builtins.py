@@ -112,6 +112,14 @@ def _dict(call: Call) -> Value:
     )
 
 
+def _dict_of_keys(call: Call) -> Value:
+    items, value = call.elements(_first(call)), call.argument(1, "value") or NONE
+    keys = [each.value for each in items.values if isinstance(each, Constant)]
+    known = items.rest is None and len(keys) == len(items.values)
+    found = Items(tuple(keys), (value,) * len(keys)) if known else Items(rest=value)
+    return call.machine.new_container("dict", (call.site, "dict"), found)
+
+
 def _any_of(call: Call) -> Value:
     """What `next`, `min`, `max` give: an element."""
     items = (
@@ -335,6 +343,7 @@ FUNCTIONS: dict[str, Handler] = {
     "set": _gathered("set"),
     "frozenset": _gathered("set"),
     "dict": _dict,
+    "dict.fromkeys": _dict_of_keys,
     "iter": _first,
     "next": _any_of,
     "min": _any_of,

@@ -7,7 +7,7 @@ from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler
 from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.observations import Counted
-from verifygate.static.machine.torch_library.dtypes import ALL, Dtypes, dtype_named
+from verifygate.static.machine.torch_library.dtypes import ALL, FLOATS, Dtypes, dtype_named
 from verifygate.static.machine.torch_library.observed import freeze
 from verifygate.static.machine.torch_library.tensors import TENSOR, device_named, named, named_dtypes, tensors_in
 from verifygate.static.machine.values import (
@@ -150,8 +150,17 @@ def set_requires_grad(call: Call) -> Value:
     return NONE
 
 
+def _is_floating(call: Call) -> Value:
+    tensor = call.receiver if isinstance(call.receiver, Tensor) else (call.args[0] if call.args else NONE)
+    dtypes = tensor.dtypes if isinstance(tensor, Tensor) else frozenset()
+    if dtypes and (dtypes <= FLOATS or dtypes.isdisjoint(FLOATS)):
+        return constant(dtypes <= FLOATS)
+    return Unknown("whether a tensor is floating-point", call.place)
+
+
 METHODS: dict[str, Handler] = {
     "to": _to,
+    "is_floating_point": _is_floating,
     "type": _type,
     "type_as": _type_as,
     "cuda": _moved("cuda"),
@@ -201,6 +210,12 @@ def _device(call: Call) -> Value:
     return constant(device) if device else Unknown("a device that is not known", call.place)
 
 
+def _type_of_device(call: Call) -> Value:
+    name = call.receiver.value if isinstance(call.receiver, Constant) else ""
+    return constant(str(name).partition(":")[0])
+
+
+ATTRIBUTES_OF_DEVICES: dict[str, Handler] = {"type": _type_of_device, "index": lambda _: NONE}
 ATTRIBUTES: dict[str, Handler] = {
     "dtype": _dtype,
     "data": _data,

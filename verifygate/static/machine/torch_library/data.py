@@ -6,6 +6,7 @@ from verifygate.base.records import replace
 from verifygate.static.machine.call import Call, Handler, tuple_of
 from verifygate.static.machine.values import (
     NONE,
+    NUMBER,
     Constant,
     Container,
     Items,
@@ -44,7 +45,7 @@ def _batches(call: Call) -> Value:
     data = call.get(of, "dataset") if isinstance(of, Object) else None
     if data is None:
         return call.unknown("the data of a loader")
-    index = Unknown("an index", call.place)
+    index = Unknown("an index", call.place, role=NUMBER)
     if isinstance(data, Object):
         sample = call.call_method(data, "__getitem__", (index,))
     else:
@@ -70,6 +71,26 @@ def _collated(call: Call, sample: Value) -> Value:
     return call.machine.new_container(kind, (call.site, "batch", items.keys), Items(items.keys, values))
 
 
+def _tree_map(call: Call) -> Value:
+    """A function over all that lists, tuples and dicts hold."""
+    return _mapped(call, call.args[0], call.argument(1, "tree") or NONE)
+
+
+def _mapped(call: Call, function: Value, value: Value) -> Value:
+    def one(atom: Value) -> Value:
+        items = call.machine.items(atom) if isinstance(atom, Tuple | Container) else None
+        if items is None:
+            return call.call(function, (atom,))
+        values = tuple(_mapped(call, function, each) for each in items.values)
+        rest = None if items.rest is None else _mapped(call, function, items.rest)
+        found = Items(items.keys, values, rest)
+        if isinstance(atom, Tuple):
+            return replace(atom, items=found)
+        return call.machine.new_container(atom.kind, (call.site, "tree", items.keys), found)
+
+    return call.machine.each_way(value, one)
+
+
 def _sample(call: Call) -> Value:
     given = call.get(call.receiver, "tensors") if isinstance(call.receiver, Object) else None
     return given if given is not None else call.unknown("an element of a data set that is not known")
@@ -93,6 +114,7 @@ FUNCTIONS: dict[str, Handler] = {
     GENERATOR: lambda call: call.new(call.name),
     "torch.utils.data.DistributedSampler": lambda call: call.new(call.name),
     "torch.utils.data.distributed.DistributedSampler": lambda call: call.new(call.name),
+    "torch.utils._pytree.tree_map": _tree_map,
     "torch.get_float32_matmul_precision": lambda call: Unknown("a precision of matrix products", call.place),
     "torch.finfo": lambda call: Unknown("the limits of a dtype", call.place),
     **dict.fromkeys(

@@ -17,13 +17,20 @@ from verifygate.static.machine.torch_library import (
     tensors,
 )
 from verifygate.static.machine.torch_library.dtypes import dtype_named
-from verifygate.static.machine.values import LibraryName, Value
+from verifygate.static.machine.values import LibraryName, Value, constant
 
-_TENSOR = "torch.Tensor"
+_TENSOR, _TEXT = "torch.Tensor", "builtins.str"
+"""A device is the text that names it."""
 
 
 class Torch(NoLibrary):
-    """What is known of torch: tables for operators, handlers for what has a state."""
+    """What is known of torch: tables for operators, handlers for what has a state.
+
+    A program is judged as it runs where it is meant to: CUDA is there, unless a run is compared that had none.
+    """
+
+    def __init__(self, *, has_cuda: bool = True) -> None:
+        self._has_cuda = constant(has_cuda)
 
     def constant(self, name: str) -> Value | None:
         dtype = dtype_named(name) if name.startswith("torch.") and name.count(".") == 1 else None
@@ -32,10 +39,14 @@ class Torch(NoLibrary):
     def function(self, name: str) -> Handler | None:
         if not name.startswith("torch."):
             return None
+        if name == "torch.cuda.is_available":
+            return lambda _: self._has_cuda
         if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
             return contents.parameter
         if name.startswith("torch.distributed.") and name.endswith(".fully_shard"):
             return observed.shard
+        if name == "torch.is_floating_point":
+            return casts.METHODS["is_floating_point"]
         return (
             regions.FUNCTIONS.get(name)
             or optimizers.function(name)
@@ -57,6 +68,8 @@ class Torch(NoLibrary):
     def attribute(self, owner: str, name: str) -> Handler | None:
         if owner == _TENSOR:
             return casts.ATTRIBUTES.get(name)
+        if owner == _TEXT:
+            return casts.ATTRIBUTES_OF_DEVICES.get(name)
         return modules.attribute(owner, name) or functions.attribute(owner, name)
 
     def assignment(self, owner: str, name: str) -> Handler | None:
@@ -78,3 +91,4 @@ class Torch(NoLibrary):
 
 
 TORCH = Torch()
+TORCH_WITHOUT_CUDA = Torch(has_cuda=False)

@@ -14,12 +14,14 @@ from verifygate.static.machine.torch_library.dtypes import HALVES, Dtypes
 from verifygate.static.machine.torch_library.observed import RATE, SCALED_STEP, evidence_of, optimized
 from verifygate.static.machine.torch_library.tensors import tensors_in
 from verifygate.static.machine.values import (
+    FALSE,
     NONE,
     NUMBER,
     TRUE,
     Constant,
     Container,
     Items,
+    LibraryName,
     Object,
     Tensor,
     Tuple,
@@ -197,8 +199,18 @@ def _scaler(call: Call) -> Value:
 
 
 def _fill_scaler(call: Call, made: Object, position: int) -> None:
-    call.set(made, "#enabled", call.argument(position, "enabled") or TRUE)
+    device = call.argument(0, "device") if position == SCALERS[SCALER] else None
+    enabled = call.argument(position, "enabled") or TRUE
+    is_lacking = is_for_cuda(call.name, device) and call.call(LibraryName("torch.cuda.is_available")) == FALSE
+    call.set(made, "#enabled", FALSE if is_lacking else enabled)
     call.emit(Event.SCALER)
+
+
+def is_for_cuda(name: str, device: Value | None) -> bool:
+    """Whether a scaler is one for CUDA, which does nothing where that is lacking."""
+    if device is None or device == NONE:
+        return not name.startswith("torch.cpu.")
+    return isinstance(device, Constant) and str(device.value).startswith("cuda")
 
 
 def _initialize_scaler(call: Call) -> Value:

@@ -101,6 +101,8 @@ def _enter(call: Call) -> Value:
     device = given.value.partition(":")[0] if isinstance(given, Constant) and isinstance(given.value, str) else ""
     dtypes = _region_dtypes(call, call.get(of, "#dtype") or NONE, device)
     enabled = _is_on(call.get(of, "#enabled"))
+    if device == "cuda" and call.call(LibraryName("torch.cuda.is_available")) == FALSE:
+        enabled = False
     call.enter(Region("autocast", device, dtypes, enabled, call.place))
     known = len(dtypes) == 1 and enabled is not None and device
     if known and enabled is not None:
@@ -261,7 +263,6 @@ FUNCTIONS: dict[str, Handler] = {
         for name in ("custom_fwd", "custom_bwd")
     },
     **dict.fromkeys(_CONDITIONS, _condition),
-    "torch.cuda.is_available": lambda _: TRUE,  # a program is judged as it runs where it is meant to
     "torch.set_default_dtype": _set_default,
     "torch.set_default_tensor_type": _set_default,
     "torch.get_default_dtype": lambda call: call.switch("default_dtype") or LibraryName("torch.float32"),

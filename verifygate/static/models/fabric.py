@@ -1,0 +1,235 @@
+"""Lightning Fabric, 2.0 to 2.6: backward, clips and steps of what it has set up, in the precision asked for."""
+
+import contextlib
+
+import torch
+from torch.utils._pytree import tree_map
+
+MODELS = ("lightning.fabric", "lightning_fabric")
+
+_SHORT = {"16": "16-mixed", "bf16": "bf16-mixed", "32": "32-true", "64": "64-true", "None": "32-true"}
+_AUTOCAST = {"16-mixed": torch.float16, "bf16-mixed": torch.bfloat16}
+_TRUE = {"16-true": torch.float16, "bf16-true": torch.bfloat16, "64-true": torch.float64}
+
+
+def _nothing(*args, **kwargs):
+    pass
+
+
+class MixedPrecision:
+    """A plugin: the precision, and a scaler of the project's own."""
+
+    def __init__(self, precision, device, scaler=None):
+        self.precision, self.device, self.scaler = precision, device, scaler
+
+
+class Precision:
+    """What one of the words for a precision means on a device."""
+
+    def __init__(self, precision, device):
+        precision = _SHORT.get(str(precision), precision)
+        if precision == "16-mixed" and device == "cpu":
+            precision = "bf16-mixed"
+        self.precision, self.device = precision, device
+        self.autocast, self.dtype = _AUTOCAST.get(precision), _TRUE.get(precision)
+        self.scaler = torch.amp.GradScaler(device) if precision == "16-mixed" else None
+
+    def with_plugins(self, plugins):
+        found = self
+        for each in plugins or []:
+            if isinstance(each, MixedPrecision):
+                found = Precision(each.precision, self.device)
+                found.scaler = each.scaler or found.scaler
+        return found
+
+    @contextlib.contextmanager
+    def forward_context(self):
+        if self.autocast is not None:
+            with torch.autocast(self.device, dtype=self.autocast):
+                yield
+        elif self.dtype is not None:
+            before = torch.get_default_dtype()
+            torch.set_default_dtype(self.dtype)
+            yield
+            torch.set_default_dtype(before)
+        else:
+            yield
+
+    def convert_module(self, module):
+        return module if self.dtype is None else module.to(dtype=self.dtype)
+
+    def convert_input(self, data):
+        return tree_map(self._given, data)
+
+    def _given(self, value):
+        dtype = torch.float32 if self.dtype is None else self.dtype
+        return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+    def convert_output(self, data):
+        return tree_map(_defaulted, data)
+
+    def backward(self, tensor):
+        if self.scaler is not None:
+            tensor = self.scaler.scale(tensor)
+        tensor.backward()
+
+    def unscale(self, optimizer):
+        if self.scaler is not None:
+            self.scaler.unscale_(optimizer)
+
+    def step(self, optimizer, closure=None):
+        if self.scaler is not None:
+            self.scaler.step(optimizer)
+            self.scaler.update()
+        else:
+            optimizer.step(closure)
+
+
+def _defaulted(value):
+    return (
+        value.to(torch.get_default_dtype()) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    )
+
+
+class FabricModule(torch.nn.Module):
+    def __init__(self, module, precision):
+        super().__init__()
+        self.module = module
+        self._precision = precision
+
+    def forward(self, *args, **kwargs):
+        args = [self._precision.convert_input(each) for each in args]
+        with self._precision.forward_context():
+            found = self.module(*args, **kwargs)
+        return self._precision.convert_output(found)
+
+    def __getattr__(self, name):
+        return getattr(self.module, name)
+
+
+class FabricOptimizer(torch.optim.Optimizer):
+    def __init__(self, optimizer, precision):
+        self.optimizer = optimizer
+        self._precision = precision
+
+    @property
+    def param_groups(self):
+        return self.optimizer.param_groups
+
+    @property
+    def state(self):
+        return self.optimizer.state
+
+    def step(self, closure=None):
+        self._precision.step(self.optimizer, closure)
+
+    def zero_grad(self, set_to_none=True):
+        self.optimizer.zero_grad(set_to_none=set_to_none)
+
+    def state_dict(self):
+        return self.optimizer.state_dict()
+
+    def load_state_dict(self, state_dict):
+        self.optimizer.load_state_dict(state_dict)
+
+
+class FabricLoader:
+    def __init__(self, loader, device):
+        self.loader, self.device = loader, device
+
+    def __iter__(self):
+        for batch in self.loader:
+            yield tree_map(self._moved, batch)
+
+    def _moved(self, value):
+        return value.to(self.device) if isinstance(value, torch.Tensor) else value
+
+    def __len__(self):
+        return len(self.loader)
+
+    @property
+    def dataset(self):
+        return self.loader.dataset
+
+
+class Fabric:
+    print = log = log_dict = call = barrier = run = _nothing
+
+    def __init__(self, accelerator="auto", strategy="auto", devices="auto", precision=None, plugins=None, **options):
+        has_cuda = torch.cuda.is_available() and accelerator != "cpu"
+        self.device = torch.device("cuda" if has_cuda else "cpu")
+        self._precision = Precision(precision, self.device.type).with_plugins(plugins)
+        self.world_size, self.global_rank, self.local_rank, self.node_rank = 1, 0, 0, 0
+        self.is_global_zero = True
+
+    def launch(self, function=None, *args, **kwargs):
+        return function(self, *args, **kwargs) if function is not None else None
+
+    @staticmethod
+    def seed_everything(seed=None, workers=None, verbose=True):
+        return seed
+
+    def setup(self, module, *optimizers, scheduler=None, move_to_device=True, _reapply_compile=True):
+        wrapped = self.setup_module(module, move_to_device)
+        made = [FabricOptimizer(each, self._precision) for each in optimizers]
+        return (wrapped, *made) if made else wrapped
+
+    def setup_module(self, module, move_to_device=True, _reapply_compile=True):
+        module = self._precision.convert_module(module)
+        if move_to_device:
+            module = module.to(self.device)
+        return FabricModule(module, self._precision)
+
+    def setup_optimizers(self, *optimizers):
+        made = [FabricOptimizer(each, self._precision) for each in optimizers]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def setup_dataloaders(self, *dataloaders, use_distributed_sampler=True, move_to_device=True):
+        made = [FabricLoader(each, self.device) for each in dataloaders]
+        return made[0] if len(made) == 1 else made
+
+    def backward(self, tensor, *args, model=None, **kwargs):
+        self._precision.backward(tensor)
+
+    def clip_gradients(self, module, optimizer, clip_val=None, max_norm=None, norm_type=2.0, error_if_nonfinite=True):
+        self._precision.unscale(optimizer.optimizer if isinstance(optimizer, FabricOptimizer) else optimizer)
+        if clip_val is not None:
+            torch.nn.utils.clip_grad_value_(module.parameters(), clip_value=clip_val)
+            return None
+        return torch.nn.utils.clip_grad_norm_(module.parameters(), max_norm=max_norm, norm_type=norm_type)
+
+    @contextlib.contextmanager
+    def autocast(self):
+        with self._precision.forward_context():
+            yield
+
+    @contextlib.contextmanager
+    def no_backward_sync(self, module, enabled=True):
+        yield
+
+    @contextlib.contextmanager
+    def init_module(self, empty_init=None):
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(before if self._precision.dtype is None else self._precision.dtype)
+        yield
+        torch.set_default_dtype(before)
+
+    @contextlib.contextmanager
+    def rank_zero_first(self, local=False):
+        yield
+
+    def to_device(self, obj):
+        return obj.to(self.device)
+
+    def all_gather(self, data, group=None, sync_grads=False):
+        return data
+
+    def all_reduce(self, data, group=None, reduce_op="mean"):
+        return data
+
+    def save(self, path, state, filter=None):
+        for each in state.values():
+            torch.save(each.state_dict() if hasattr(each, "state_dict") else each, path)
+
+    def load(self, path, state=None, strict=True):
+        return torch.load(path)
