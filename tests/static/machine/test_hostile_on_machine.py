@@ -7,7 +7,7 @@ from run_text import program_of
 
 from verifygate.static.machine.core import Limits
 from verifygate.static.machine.entries import Entry
-from verifygate.static.machine.machine import run_entry
+from verifygate.static.machine.machine import given_up, run_entries, run_entry
 
 _STEPS = 5_000
 SOURCES = {
@@ -61,3 +61,11 @@ def test_a_fault_of_the_machine_costs_one_entry(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("verifygate.static.machine.statements.Statements.go_on", lambda *_: 1 / 0)
     outcome = run_entry(program_of("if unheard_of: pass\n"), Entry("train.py"))
     assert outcome.ended.startswith("the machine broke: ZeroDivisionError")
+
+
+def test_a_tree_has_a_budget_and_what_it_leaves_out_is_counted() -> None:
+    program = program_of("import a\nx = 1\n", {"a.py": "y = 1\n", "b.py": "import a\n", "c.py": "import a\n"})
+    entries = [Entry(path) for path in ("train.py", "b.py", "c.py")]
+    found = list(run_entries(program, entries, most_steps=4))
+    assert [each.steps for each in found] == [3, 1, 0]  # `a` has run already
+    assert given_up(found) == {"all entries before it took 4 steps": 1}

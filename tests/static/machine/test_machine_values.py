@@ -194,3 +194,10 @@ def test_modules_of_the_project_run_once_and_share_their_variables() -> None:
         files,
     )
     assert variable(machine, "x") == "(4, 8, 1)"
+
+
+def test_a_parser_keeps_every_option_and_a_namespace_has_no_methods() -> None:
+    lines = "import argparse\nparser = argparse.ArgumentParser()\n"
+    lines += "".join(f"parser.add_argument('--o{number}')\n" for number in range(70))
+    machine = run(f"{lines}args = parser.parse_args()\nx = (args.o3, args.o69, args.other)")
+    assert variable(machine, "x") == "(<args.o3>, <args.o69>, <args.?>)"

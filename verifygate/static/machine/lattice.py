@@ -83,14 +83,11 @@ def join(one: Value, other: Value, when: Decisions = NO_DECISIONS, otherwise: De
     return _of(found)
 
 
-def _are_alike(one: Atom, other: Atom) -> bool:
+def _are_alike(one: Value, other: Value) -> bool:
     """Whether two are unknowns of which the same is known: one reason is enough."""
-    return (
-        one.__class__ is Unknown
-        and other.__class__ is Unknown
-        and one.cls == other.cls  # type: ignore[union-attr]
-        and one.role == other.role  # type: ignore[union-attr]
-    )
+    if not isinstance(one, Unknown) or not isinstance(other, Unknown):
+        return False
+    return one.cls == other.cls and one.role == other.role
 
 
 def _add(found: list[tuple[Atom, Decisions]], atom: Atom, decided: Decisions) -> None:

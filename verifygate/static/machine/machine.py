@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from verifygate.base.failures import contained, room_for_nesting, words_of
@@ -118,6 +119,11 @@ def run_entries(
         outcome = run(machine, entry)
         taken += outcome.steps
         yield outcome
+
+
+def given_up(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """How many entries were not run to their end, by reason."""
+    return dict(sorted(Counter(each.ended for each in outcomes if each.ended).items()))
 
 
 def run(machine: Machine, entry: Entry) -> Outcome:

@@ -45,22 +45,29 @@ def at(event: Event, path: str) -> Event:
 
 
 def main() -> None:
-    """Record all programs, and keep what came out by framework."""
-    by_framework: dict[str, dict[str, object]] = {}
-    runs = recordings(programs(), keep=False)
-    for program in programs():
-        run = runs[program.name]
-        framework = program.name.partition("_")[0]
-        package = PACKAGES.get(framework, framework)
-        by_framework.setdefault(f"{framework}-{importlib.metadata.version(package)}", {})[program.name] = {
-            **vars(run),
-            "digest": program.digest,
-        }
-        print(program.name, len(run.rows), run.ended)
+    """Record the programs that changed, or whose framework did, and keep what came out by framework."""
+    before, wanted = kept(), {program.name: (program, _version(program.name)) for program in programs()}
+    rows = {name: (version, vars(run)) for name, (version, run) in before.items() if name in wanted}
+    changed = [
+        program
+        for name, (program, version) in wanted.items()
+        if name not in rows or (version, program.digest) != (rows[name][0], rows[name][1]["digest"])
+    ]
+    for name, run in recordings(changed, keep=False).items():
+        program, version = wanted[name]
+        rows[name] = (version, vars(run) | {"digest": program.digest})
+        print(name, len(run.rows), run.ended)
     for path in RECORDINGS.glob("*.json"):
         path.unlink()
-    for name, rows in by_framework.items():
-        (RECORDINGS / f"{name}.json").write_text(json.dumps(rows, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    for version in {version for version, _ in rows.values()}:
+        of = {name: row for name, (each, row) in rows.items() if each == version}
+        (RECORDINGS / f"{version}.json").write_text(json.dumps(of, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _version(name: str) -> str:
+    """`accelerate-1.15.0`: the framework of a program, as it is installed."""
+    framework = name.partition("_")[0]
+    return f"{framework}-{importlib.metadata.version(PACKAGES.get(framework, framework))}"
 
 
 if __name__ == "__main__":

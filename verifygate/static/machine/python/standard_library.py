@@ -120,10 +120,13 @@ def _namespace(call: Call) -> Value:
 # -- argparse ------------------------------------------------------------------------------------------------------
 
 
+_OPTION = "#option "
+"""What the field of a parser that holds an option begins with."""
+_NAMESPACES = ("argparse.Namespace", "types.SimpleNamespace")
+
+
 def _parser(call: Call) -> Value:
-    made = call.new(PARSER)
-    call.set(made, "#options", call.machine.new_container("dict", (call.site, "options"), Items()))
-    return made
+    return call.new(PARSER)
 
 
 def _add_argument(call: Call) -> Value:
@@ -146,9 +149,8 @@ def _add_argument(call: Call) -> Value:
 
 
 def _keep(call: Call, dest: str, value: Value) -> None:
-    options = call.get(call.receiver, "#options") if isinstance(call.receiver, Object) else None
-    if isinstance(options, Container):
-        call.machine.set_element(options, Constant(dest, str), value, call.site)
+    if isinstance(call.receiver, Object):
+        call.set(call.receiver, f"{_OPTION}{dest}", value)
 
 
 def _set_defaults(call: Call) -> Value:
@@ -159,10 +161,9 @@ def _set_defaults(call: Call) -> Value:
 
 def _parse(call: Call) -> Value:
     made = call.new("argparse.Namespace")
-    options = call.get(call.receiver, "#options") if isinstance(call.receiver, Object) else None
-    items = call.machine.items(options) if isinstance(options, Container) else None
-    for name, value in zip(items.keys, items.values, strict=True) if items is not None else ():
-        call.set(made, str(name), value)
+    for name, value in call.fields(call.receiver).items() if isinstance(call.receiver, Object) else ():
+        if name.startswith(_OPTION):
+            call.set(made, name.removeprefix(_OPTION), value)
     call.set(made, "#rest", Option("args.?", place=call.place))
     if call.name == "parse_known_args":
         return Tuple(Items((0, 1), (made, Unknown("arguments that the parser does not know", call.place))))
@@ -251,4 +252,7 @@ def function(name: str) -> Handler | None:
 
 def method(owner: str, name: str) -> Handler | None:
     """What a method of an object of the standard library does."""
-    return _METHODS.get((owner, name)) or (_nothing if owner.partition(".")[0] in _WITHOUT_EFFECT else None)
+    known = _METHODS.get((owner, name))
+    if known is not None or owner in _NAMESPACES:
+        return known
+    return _nothing if owner.partition(".")[0] in _WITHOUT_EFFECT else None
