@@ -334,14 +334,17 @@ class Calls(Memo, Attributes):
             self.unknown(f"more than {_MOST_REACHED} objects may be changed by a call that is not followed")
 
     def _may_change(self, address: Address, name: str, value: Value, change: Unknown) -> None:
+        changed: Value = value
         if name == ITEMS:
             for atom in atoms(value):
                 if isinstance(atom, Items):
-                    changed = tuple(joined([each, change]) for each in atom.values)
+                    values = tuple(joined([each, change]) for each in atom.values)
                     rest = change if atom.rest is None else joined([atom.rest, change])
-                    self.state.store.write(address, name, Items(atom.keys, changed, rest))
+                    changed = Items(atom.keys, values, rest)
         elif value is not ABSENT and not isinstance(value, Unknown):
-            self.state.store.write(address, name, joined([value, change]))
+            changed = joined([value, change])
+        if changed is not value and changed != value:
+            self.state.store.write(address, name, changed)
 
 
 def _parts(value: Value) -> tuple[Value, ...]:

@@ -74,6 +74,9 @@ def join(one: Value, other: Value, when: Decisions = NO_DECISIONS, otherwise: De
         if kind is other.__class__ and kind in _MERGING and (kind is Items or not contradict(when, otherwise)):
             return _MERGING[kind](one, other)
         return OneOf(((one, when), (other, otherwise)))  # type: ignore[arg-type] # both are atoms
+    is_plain = other.__class__ is Unknown and not when and not otherwise
+    if is_plain and any(not under and _are_alike(atom, other) for atom, under in cases(one)):
+        return one
     found: list[tuple[Atom, Decisions]] = []
     for value, decided in ((one, when), (other, otherwise)):
         for atom, under in cases(value):

@@ -24,11 +24,8 @@ from verifygate.static.machine.values import (
     Value,
 )
 from verifygate.static.syntax.deferred import DEFERRED
-from verifygate.static.syntax.traversal import children
 
 _COMPOUND = ast.If | ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Try | ast.Match
-_YIELDS = frozenset({ast.Yield, ast.YieldFrom})
-_INNER = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
 _FAR_PAST = 2
 """An entry that takes so many times its budget is given up."""
 
@@ -139,9 +136,7 @@ class Statements(Imports, Managers, Loops):
     def code(self, node: Any, name: str) -> Code:
         found = self.codes.get(node)
         if found is None:
-            body = [node.body] if isinstance(node, ast.Lambda) else node.body
-            kinds = {kind for each in body for kind in _kinds_in(each)}
-            found = self.codes[node] = Code(node, self.frame.module, name, bool(kinds & _YIELDS), bool(kinds & _INNER))
+            found = self.codes[node] = Code(node, self.frame.module, name)
         return found
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -231,18 +226,6 @@ class Statements(Imports, Managers, Loops):
             if self.run_block(case.body):
                 left.append(self.state)
         return self.go_on([start, *left])
-
-
-def _kinds_in(node: ast.AST) -> set[type[ast.AST]]:
-    """The kinds of nodes in a statement, but for those in functions inside it."""
-    found: set[type[ast.AST]] = set()
-    stack = [node]
-    while stack:
-        each = stack.pop()
-        found.add(each.__class__)
-        if each.__class__ not in _INNER:
-            stack += children(each)
-    return found
 
 
 def _merged(lines: list[list[Any]]) -> tuple[Any, ...]:

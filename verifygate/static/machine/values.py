@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from verifygate.base.records import field, record
 from verifygate.static.symbols.program import Class, Module
+from verifygate.static.syntax.traversal import children
 
 
 class Place(NamedTuple):
@@ -197,16 +199,38 @@ class Tuple:
     """Of a named tuple, what its elements are called."""
 
 
-@record(eq=False)
+_YIELDS = frozenset({ast.Yield, ast.YieldFrom})
+_INNER = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
+
+
+@record(eq=False, slots=False)
 class Code:
     """A function, lambda or generator as it is written."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     module: Module
     name: str
-    is_generator: bool = False
-    has_inner: bool = True
-    """Whether functions are made in it, which may outlive it and keep its variables."""
+
+    @cached_property
+    def is_generator(self) -> bool:
+        return bool(self._kinds & _YIELDS)
+
+    @cached_property
+    def has_inner(self) -> bool:
+        """Whether functions are made in it, which may outlive it and keep its variables."""
+        return bool(self._kinds & _INNER)
+
+    @cached_property
+    def _kinds(self) -> set[type[ast.AST]]:
+        """The kinds of nodes in it, but for those in functions inside it."""
+        stack: list[ast.AST] = [self.node.body] if isinstance(self.node, ast.Lambda) else [*self.node.body]
+        found: set[type[ast.AST]] = set()
+        while stack:
+            each = stack.pop()
+            found.add(each.__class__)
+            if each.__class__ not in _INNER:
+                stack += children(each)
+        return found
 
     @property
     def place(self) -> Place:
