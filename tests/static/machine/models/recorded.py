@@ -21,7 +21,7 @@ from verifygate.events.record import Event, Frame
 
 HERE = Path(__file__).parent
 PROGRAMS, RECORDINGS = HERE / "programs", HERE / "recordings"
-PACKAGES = {"fabric": "lightning"}
+PACKAGES = {"fabric": "lightning", "fsdp": "torch"}
 """Framework -> the package of it, where that is called otherwise."""
 
 

@@ -133,3 +133,17 @@ def test_broken_model_is_one_line(tmp_path: Path, text: str | None, problem: str
 
 def test_what_models_state() -> None:
     assert stated(read_model(BUILT_IN / "fabric.py")) == ("lightning.fabric", "lightning_fabric")
+
+
+def test_hooks_run_around_a_forward() -> None:
+    """What they give stands in for the input and for the output."""
+    found = events(
+        "import torch\n"
+        "net = torch.nn.Linear(2, 2).half()\n"
+        "net.register_forward_pre_hook(lambda module, args: tuple([each.half() for each in args]))\n"
+        "net.register_forward_hook(lambda module, args, output: output.double())\n"
+        "net(torch.ones(2)).sum()\n"
+    )
+    at_call = {each.operator: each.dtypes_in for each in found if each.line == 5}
+    assert at_call["torch.nn.functional.linear"] == (frozenset({"float16"}),) * 3
+    assert at_call["torch.Tensor.sum"] == (frozenset({"float64"}),)

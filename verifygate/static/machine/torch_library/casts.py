@@ -170,6 +170,7 @@ METHODS: dict[str, Handler] = {
     "retain_grad": lambda _: NONE,
     "register_hook": lambda call: call.new("torch.utils.hooks.RemovableHandle"),
     "share_memory_": _same,
+    **dict.fromkeys(("to_local", "full_tensor"), _same),
     "pin_memory": _same,
     **dict.fromkeys(_CASTS, _named_cast),
 }

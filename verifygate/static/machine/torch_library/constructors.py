@@ -10,7 +10,7 @@ from verifygate.static.machine.call import Call, Handler
 from verifygate.static.machine.observations import Counted
 from verifygate.static.machine.torch_library.dtypes import FLOATS, Dtypes
 from verifygate.static.machine.torch_library.tensors import default_dtype, device_named, named_dtypes, tensors_in
-from verifygate.static.machine.values import Constant, Container, Tensor, Tuple, Value
+from verifygate.static.machine.values import Constant, Container, LibraryName, Tensor, Tuple, Unknown, Value
 
 _BY_DEFAULT = frozenset(
     [
@@ -145,6 +145,8 @@ def _kind(call: Call, value: Value) -> Dtypes:
         if value.kind is float:
             return frozenset({default_dtype(call)})
         return frozenset({_KINDS[value.kind]}) if value.kind in _KINDS else frozenset()
+    if isinstance(value, Unknown) and value.cls == LibraryName("builtins.float"):
+        return frozenset({default_dtype(call)})
     if isinstance(value, Container | Tuple) and (items := call.machine.items(value)) is not None:
         found = [_kind(call, each) for each in items.all]
         if not found:

@@ -336,7 +336,31 @@ def _zero_grad(call: Call) -> Value:
 
 
 def _run(call: Call) -> Value:
-    return call.call_method(call.receiver, "forward", call.args, call.keywords)
+    """Call a module: its hooks run around the forward, and may put something else in place of input or output."""
+    of, args = call.receiver, call.args
+    for hook in _hooks(call, "register_forward_pre_hook"):
+        given = call.call(hook, (of, tuple_of(*args)))
+        if isinstance(given, Tuple) and given.items.rest is None:
+            args = given.items.values
+        elif isinstance(given, Tensor):
+            args = (given,)
+    result = call.call_method(of, "forward", args, call.keywords)
+    for hook in _hooks(call, "register_forward_hook"):
+        given = call.call(hook, (of, tuple_of(*args), result))
+        result = result if given == NONE else given
+    return result
+
+
+def _hooks(call: Call, name: str) -> tuple[Value, ...]:
+    held_by = call.get(call.receiver, f"#{name}") if isinstance(call.receiver, Object) else None
+    return call.elements(held_by).all if held_by is not None else ()
+
+
+def _register_hook(call: Call) -> Value:
+    hook = call.argument(0, "hook")
+    if isinstance(call.receiver, Object) and hook is not None:
+        call.set(call.receiver, f"#{call.name}", call.listed((*_hooks(call, call.name), hook), part="hooks"))
+    return call.new("torch.utils.hooks.RemovableHandle")
 
 
 METHODS: dict[str, Handler] = {
@@ -354,8 +378,7 @@ METHODS: dict[str, Handler] = {
     "requires_grad_": _requires,
     "zero_grad": _zero_grad,
     "__call__": _run,
-    "register_forward_hook": lambda call: call.new("torch.utils.hooks.RemovableHandle"),
-    "register_forward_pre_hook": lambda call: call.new("torch.utils.hooks.RemovableHandle"),
+    **dict.fromkeys(("register_forward_hook", "register_forward_pre_hook"), _register_hook),
 }
 _OF_CONTAINERS: dict[str, Handler] = {
     **dict.fromkeys(("append", "extend"), _append),

@@ -278,7 +278,7 @@ def _update(call: Call) -> Value:
 
 def _get_scale(call: Call) -> Value:
     call.emit(Event.GET_SCALE)
-    return Unknown("the scale", call.place, role=NUMBER)
+    return Unknown("the scale", call.place, LibraryName("builtins.float"), NUMBER)
 
 
 # -- gradients -----------------------------------------------------------------------------------------------------
