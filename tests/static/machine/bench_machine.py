@@ -1,6 +1,6 @@
 """What the abstract machine costs: all scripts of a tree on one machine, over `ast.parse` of the same tree.
 
-    python tests/static/machine/bench_machine.py FOLDER... [--steps N] [--tree N] [--alone]
+    python tests/static/machine/bench_machine.py FOLDER... [--steps N] [--per-line N] [--alone]
 
 Steps are the same on every computer; the ratio is of CPU seconds in one process, without collection of garbage, as
 `check` runs. `--alone` gives each script a machine of its own, and `--afresh` keeps no outcome of any call.
@@ -42,7 +42,9 @@ def outcomes(program: Program, entries: list[Entry], given: argparse.Namespace) 
     """What each entry came to."""
     limits = Limits(steps=given.steps)
     if not (given.alone or given.afresh):
-        yield from run_entries(program, entries, LIBRARIES, limits, given.tree)
+        lines = sum(file.data.count(b"\n") for file in program.sources)
+        most = None if given.per_line is None else int(given.per_line * lines)
+        yield from run_entries(program, entries, LIBRARIES, limits, most)
         return
     for entry in entries:
         machine = Machine(program, LIBRARIES, limits)
@@ -55,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--steps", type=int, default=Limits().steps, help="of one entry")
-    parser.add_argument("--tree", type=int, help="of all entries together")
+    parser.add_argument("--per-line", type=float, help="of all entries together, for each line of the tree")
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--afresh", action="store_true")
     parser.add_argument("--each", action="store_true", help="a line for each script")
