@@ -104,10 +104,18 @@ head = nn.Linear(4, 1)
 optimizer = torch.optim.AdamW([*net.parameters(), *head.parameters()], lr=1e-5)
 """
 
+SHARDED = """
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+net = nn.Linear(4, 4)
+fully_shard(net, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-5)
+"""
+
 
 @pytest.mark.parametrize(
     "text",
     [
+        SHARDED + LOOP,  # each forward casts the weights, and casts them back: the framework keeps float32 ones
         f"{NET}net.float()\n{ADAM}{LOOP}",
         f"{NET}optimizer = torch.optim.AdamW(net.parameters(), lr=0.0){LOOP}",
         f"{NET}{WITH_A_HEAD}{LOOP}",

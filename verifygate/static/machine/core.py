@@ -229,8 +229,8 @@ class Core:
         return dict.fromkeys(self.unknowns)
 
     def emit(self, kind: Kind, attributes: dict[str, Any], seen: Observation | None = None) -> None:
-        """Leave an event. What a library's model computes for itself is none of the project's operators."""
-        if kind is Kind.OPERATOR and self.frame.module.is_model:
+        """Leave an event. What a library's model computes and casts for itself is not the project's."""
+        if kind in (Kind.OPERATOR, Kind.CAST) and self.frame.module.is_model:
             return
         found = self.field(PROCESS, REGIONS)
         stack = found.stack if isinstance(found, Regions) else None

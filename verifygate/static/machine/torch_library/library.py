@@ -11,7 +11,6 @@ from verifygate.static.machine.torch_library import (
     functions,
     inputs,
     modules,
-    observed,
     optimizers,
     regions,
     tensors,
@@ -43,8 +42,6 @@ class Torch(NoLibrary):
             return lambda _: self._has_cuda
         if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
             return contents.parameter
-        if name.startswith("torch.distributed.") and name.endswith(".fully_shard"):
-            return observed.shard
         if name == "torch.is_floating_point":
             return casts.METHODS["is_floating_point"]
         return (

@@ -6,7 +6,7 @@ from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import PROCESS, Call, Handler, tuple_of
 from verifygate.static.machine.lattice import atoms, joined
-from verifygate.static.machine.observations import Cast, Loaded
+from verifygate.static.machine.observations import Cast
 from verifygate.static.machine.torch_library.casts import CASTING, asked_of
 from verifygate.static.machine.torch_library.composites import FORWARDS
 from verifygate.static.machine.torch_library.contents import (
@@ -29,7 +29,7 @@ from verifygate.static.machine.torch_library.layers import (
     last_of,
     layer,
 )
-from verifygate.static.machine.torch_library.observed import freeze_all, mark_as_sharded, weights_of_module
+from verifygate.static.machine.torch_library.observed import freeze_all, load, weights_of_module
 from verifygate.static.machine.torch_library.tensors import (
     device_named,
     named,
@@ -95,8 +95,7 @@ def _fill(call: Call, made: Object, name: str) -> None:
         if call.keywords.get("bias") == constant(False):
             call.set(made, "bias", NONE)
     elif name in WRAPPERS:
-        inner = call.argument(0, "module") or call.unknown("a wrapper around no module")
-        call.set(made, "module", mark_as_sharded(call, inner, call.keywords.get("mixed_precision")))
+        call.set(made, "module", call.argument(0, "module") or call.unknown("a wrapper around no module"))
     elif name in SEQUENCES or name in DICTIONARIES or name == "torch.nn.ParameterList":
         _fill_container(call, made, name)
 
@@ -221,14 +220,6 @@ def _state(call: Call) -> Value:
     rest = joined([*found, *([missing] if missing else [])]) if found or missing else None
     plain = replace(rest, is_parameter=False, graph=False) if isinstance(rest, Tensor) else rest
     return call.machine.new_container("dict", (call.site, "state"), Items(rest=plain))
-
-
-def _load(call: Call) -> Value:
-    """The values are others from here on; the dtypes stay."""
-    parts = frozenset(each.part for each in weights_of_module(call, call.receiver) if each.part is not None)
-    cast_all(call, call.receiver, lambda tensor: replace(tensor, rounded=frozenset()), floats=False)
-    call.emit(Event.CAST, seen=Loaded(parts))
-    return NONE
 
 
 def _register(call: Call) -> Value:
@@ -370,7 +361,7 @@ METHODS: dict[str, Handler] = {
     "buffers": _buffers,
     **dict.fromkeys(("modules", "children", "named_modules", "named_children"), _modules),
     "state_dict": _state,
-    "load_state_dict": _load,
+    "load_state_dict": load,
     **dict.fromkeys(("__init__", "extra_repr", "_init_weights", "reset_parameters"), _nothing),
     **dict.fromkeys(("register_buffer", "register_parameter", "register_module", "add_module"), _register),
     **dict.fromkeys(("train", "eval", "share_memory", "compile"), _same),

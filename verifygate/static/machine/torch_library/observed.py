@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from verifygate.base.records import replace
+from verifygate.events.record import Kind
 from verifygate.static.machine.call import Call
 from verifygate.static.machine.lattice import atoms, cases
-from verifygate.static.machine.observations import Optimized, Rate, Weights
-from verifygate.static.machine.torch_library.contents import OWN, all_held, below
+from verifygate.static.machine.observations import Loaded, Optimized, Rate, Weights
+from verifygate.static.machine.torch_library.contents import OWN, all_held, cast_all
 from verifygate.static.machine.values import (
     NO_DECISIONS,
     NONE,
@@ -32,7 +34,8 @@ RATE = "#rate"
 """The field of an optimizer that holds its learning rate."""
 _FROZEN = "#frozen "
 """Begins the name of the field of a module that says whether a parameter is left out of the training."""
-SHARDED = "#sharded"
+SHARDED = "_mp_policy"
+"""The field of a module that holds the policy by which FSDP shards it (`../../models/fsdp.py`)."""
 SCALED_STEP = "#scaled step"
 """The field of an optimizer that says that a scaler steps it."""
 _TOUCHED = "#touched"
@@ -111,22 +114,17 @@ def optimized(call: Call, optimizer: Object, held: Iterator[Value], groups: Iter
         reason_of(call, optimizer.address),
         evidence_of(call, optimizer),
         isinstance(cls, ClassValue),
-        any(each.part is not None and call.get(each.part.module, SHARDED) is not None for each in weights),
+        any(call.get(each.part.module, SHARDED) not in (None, NONE) for each in weights if each.part is not None),
         scaled is not None,
     )
 
 
-def shard(call: Call) -> Value:
-    """`fully_shard(module, mp_policy=...)`: by a policy its parameters may be kept in another dtype than they have."""
-    of, policy = call.argument(0, "module") or NONE, call.keywords.get("mp_policy")
-    return mark_as_sharded(call, of, policy)
-
-
-def mark_as_sharded(call: Call, of: Value, policy: Value | None) -> Value:
-    """Note that a policy says in which dtype ranks keep the parameters of a module."""
-    for module in below(call, of) if policy is not None and policy != NONE else ():
-        call.set(module, SHARDED, constant(True))
-    return of
+def load(call: Call) -> Value:
+    """`module.load_state_dict(...)`: the values are others from here on; the dtypes stay."""
+    parts = frozenset(each.part for each in weights_of_module(call, call.receiver) if each.part is not None)
+    cast_all(call, call.receiver, lambda tensor: replace(tensor, rounded=frozenset()), floats=False)
+    call.emit(Kind.CAST, seen=Loaded(parts))
+    return NONE
 
 
 def _rates(value: Value) -> Iterator[Rate]:
