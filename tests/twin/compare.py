@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from programs import TwinProgram
+
 from verifygate.events.record import Dtypes, Event, Kind
 
-Witness = Callable[[Path, str], Iterable[Event]]
-"""Folder and entry below it -> events; paths in frames are relative to the folder, or absolute below it."""
+Witness = Callable[[Path, TwinProgram], Iterable[Event]]
+"""Folder and the program that lies in it -> events; paths in frames are relative to the folder, or below it."""
 MOST_VALUES = 2
 KINDS = (
     Kind.OPERATOR,

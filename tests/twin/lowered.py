@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from programs import TwinProgram
+
 from verifygate.events.record import Event, Frame, Kind
 from verifygate.protocol import Event as Move
 from verifygate.sources.discovery import read_sources
@@ -26,7 +28,7 @@ _KINDS = {
 }
 
 
-def events_of(folder: Path, entry: str) -> Iterator[Event]:
+def events_of(folder: Path, program: TwinProgram) -> Iterator[Event]:
     """The events of every graph; which of the entries of a project is started makes no difference to it."""
     sources = read_sources(folder, ["."])
     analysis = Analysis(Program(sources, {file.path: None for file in sources}))

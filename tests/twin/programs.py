@@ -40,6 +40,16 @@ class TwinProgram:
     arguments: tuple[str, ...] = ()
 
     @property
+    def has_cuda(self) -> bool:
+        """Whether the computer that it runs on has CUDA, emulated: where it names it."""
+        return self.names("cuda")
+
+    def names(self, *words: str) -> bool:
+        """Whether one of some words stands in its files."""
+        texts = ((self.folder / name).read_text("utf-8", "replace") for name in self.files)
+        return any(word in text for text in texts for word in words)
+
+    @property
     def digest(self) -> str:
         """Of all its files, and of how it is started."""
         digest = hashlib.sha256(repr((self.entry, self.arguments)).encode())

@@ -107,7 +107,7 @@ def _record_all(missing: list[_Wanted]) -> dict[str, Recorded]:
     with tempfile.TemporaryDirectory() as scratch:
         told = Path(scratch, "told")
         for is_cuda in (True, False):
-            some = [each for each in missing if _names(each[0], ("cuda",)) is is_cuda]
+            some = [each for each in missing if each[0].has_cuda is is_cuda]
             child = os.fork()
             if child == 0:
                 try:
@@ -139,7 +139,7 @@ def _in_child(missing: list[_Wanted], told: Path, scratch: Path, is_cuda: bool) 
     first = torch.nn.Parameter(torch.zeros(1))
     torch.optim.SGD([first]).zero_grad()
     torch.optim.Adam([first]).step()  # what torch imports late is imported before the fork, once
-    plain = [each for each in missing if not _names(each[0], _FRAMEWORKS)]
+    plain = [each for each in missing if not each[0].names(*_FRAMEWORKS)]
     for each in plain:
         _forked(*each, told, scratch)
     if len(plain) < len(missing):
@@ -149,11 +149,6 @@ def _in_child(missing: list[_Wanted], told: Path, scratch: Path, is_cuda: bool) 
     for each in missing:
         if each not in plain:
             _forked(*each, told, scratch)
-
-
-def _names(program: TwinProgram, words: tuple[str, ...]) -> bool:
-    texts = ((program.folder / name).read_text("utf-8", "replace") for name in program.files)
-    return any(word in text for text in texts for word in words)
 
 
 def _forked(program: TwinProgram, digest: str, told: Path, scratch: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -187,7 +186,7 @@ def test_recordings_are_kept_until_something_changes(tmp_path: Path, monkeypatch
     assert made[4:] == ["b"]
 
 
-FLOORS: dict[str, tuple[float, float, float]] = {"lowered": (0.31, 0.89, 0.88), "machine": (0.88, 0.92, 0.92)}
+FLOORS: dict[str, tuple[float, float, float]] = {"lowered": (0.32, 0.81, 0.96), "machine": (0.97, 0.98, 0.94)}
 """Witness -> the least share of all events, of the protocol's, and of its own events that a run showed."""
 
 
@@ -207,13 +206,13 @@ def test_share(name: str) -> None:
     ), "\n".join(result.lines())
 
 
-def _blind(events_of: Callable[[Path, str], list[Event]], kind: Kind) -> compare.Witness:
-    return lambda folder, entry: [event for event in events_of(folder, entry) if event.kind is not kind]
+def _blind(shown: list[Event], kind: Kind) -> list[Event]:
+    return [event for event in shown if event.kind is not kind]
 
 
 def test_share_falls_with_the_witness(recorded: record.Recorded) -> None:
     """One that does not see a kind loses exactly that: the measure can fail."""
     shown = recorded.events
     for kind in PROTOCOL:
-        tally = compare.covered(shown, _blind(lambda *_: shown, kind)(Path(), ""))
+        tally = compare.covered(shown, _blind(shown, kind))
         assert set(tally.missing) == {f"{kind.value}: {compare.NOTHING_THERE}"}

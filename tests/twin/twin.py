@@ -99,7 +99,7 @@ def compared(of: Iterable[TwinProgram], recorded: dict[str, Recorded], events_of
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes((program.folder / name).read_bytes())
             try:
-                theirs = [_below(event, folder) for event in events_of(folder, program.entry)]
+                theirs = [_below(event, folder) for event in events_of(folder, program)]
             except Exception as error:
                 result.broken[program.name] = f"{type(error).__name__}: {error}"
         result.sound[program.name] = compare.covered(run.events, theirs)

@@ -40,7 +40,7 @@ class Recording:
 
     def happened(self, kind: str, *, scaled: bool | None = None, from_step: bool = False) -> None:
         """Keep an event of the protocol at the present place."""
-        place = self.places.here(from_step=from_step)
+        place = self.places.here(of_protocol=True, from_step=from_step)
         self.tell(kind, place, None, None, None, region(), torch.is_grad_enabled(), scaled)
 
     def failed(self, error: Exception) -> None:
@@ -177,7 +177,8 @@ def watch(current: Callable[[], Recording | None]) -> None:
     def enter(recording: Recording, arguments: tuple[Any, ...]) -> None:
         made = arguments[0]
         entered = (str(made.device), str(made.fast_dtype)[6:], bool(made._enabled))
-        recording.tell("autocast", recording.places.here(), None, None, None, entered, torch.is_grad_enabled(), None)
+        place = recording.places.here(of_protocol=True)
+        recording.tell("autocast", place, None, None, None, entered, torch.is_grad_enabled(), None)
 
     scaler: Any = torch.amp.GradScaler
     around(scaler, "scale", scale)
