@@ -109,7 +109,7 @@ def run_entries(
     """Run entries one after another on one machine, which answers what they share once.
 
     `most_steps` is what all may take together: the entry that comes to it does what one past its budget does, and those
-    after it are given up, and say so. Two steps a line of the tree cost about half of what `check` does.
+    after it are given up, and say so.
     """
     machine = Machine(program, libraries, limits)
     given, taken = machine.limits, 0
