@@ -9,13 +9,15 @@ import pytest
 from run_text import MAIN, program_of, variable
 from tiny_torch import TinyTorch
 
+from verifygate.base.records import replace
 from verifygate.events.record import Event
 from verifygate.sources.discovery import read_sources
+from verifygate.static.machine.core import Emitted
 from verifygate.static.machine.entries import Entry
 from verifygate.static.machine.libraries import LIBRARIES
 from verifygate.static.machine.machine import Machine, run
-from verifygate.static.machine.store import Store
-from verifygate.static.machine.values import Address, constant
+from verifygate.static.machine.observations import renamed
+from verifygate.static.machine.values import Address
 from verifygate.static.symbols.program import Program
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "twin"))
@@ -92,20 +94,6 @@ def _events(machine: Machine) -> list[Event]:
     return [each.event for each in machine.events]
 
 
-def test_what_a_call_wrote_is_no_more_than_that() -> None:
-    """Layers of the store grow together; what an older one holds was not written since."""
-    store = Store()
-    for number in range(6):
-        store.write(Address(number, None), "n", constant(number))
-        store = store.fork()
-    start = store.fork()
-    written = {Address(name, None): {"n": constant(9)} for name in ("a", "b", 3)}
-    for address in written:
-        store.write(address, "n", constant(9))
-    store = store.fork()
-    assert store.changes(start._layers) == written
-
-
 def test_no_event_of_a_program_that_runs_is_another_for_what_is_kept() -> None:
     """Of all programs that the twin runs: without keeping anything, with it, and where all of it is kept already."""
     replayed = 0
@@ -117,7 +105,17 @@ def test_no_event_of_a_program_that_runs_is_another_for_what_is_kept() -> None:
         expected = run(afresh, Entry(each.entry))
         for _ in range(2):
             found = run(keeping, Entry(each.entry))
-            assert (found.events, found.ended) == (expected.events, expected.ended), each.name
+            assert found.ended == expected.ended
+            assert [*map(_shown, found.events)] == [*map(_shown, expected.events)], each.name
             assert dict.fromkeys(found.not_followed) == dict.fromkeys(expected.not_followed), each.name
         replayed += keeping.replayed
     assert replayed
+
+
+def _shown(emitted: Emitted) -> Emitted:
+    """An event with the places of objects for their addresses, which are another machine's own."""
+    seen = emitted.seen
+    if seen is None:
+        return emitted
+    plain = renamed(seen, lambda address: Address("", None, address.place), lambda decisions: decisions)
+    return replace(emitted, seen=plain)

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from verifygate.static.machine.call import TENSOR, Handler
 from verifygate.static.machine.core import Core
 from verifygate.static.machine.values import (
+    SCALED,
     Address,
     Atom,
     Bound,
@@ -30,6 +31,7 @@ from verifygate.static.machine.values import (
     Wrapped,
     constant,
 )
+from verifygate.static.uses.roles import Use
 
 _KINDS = {Tuple: "builtins.tuple"}
 _CALLED = (FunctionValue, Wrapped)
@@ -58,11 +60,15 @@ class Attributes(Core):
             case Super():
                 return self._after(value, name, site)
             case Option():
+                if name == "param_groups":
+                    self.used(value, Use.HAS_GROUPS)
                 found = self.field(_of_option(value), name)
                 return found if found is not None else Option(f"{value.identity}.{name}", place=value.place)
             case Unknown(cls=ClassValue()) | Unknown(cls=LibraryName()):
                 return self._of_unknown(value, name, site)
             case Unknown():
+                if name == "backward" and value.role.startswith(SCALED):
+                    self.used(Option(value.role.removeprefix(SCALED)), Use.SCALES_A_BACKWARD)
                 return value
             case Container():
                 return LibraryMethod(f"builtins.{value.kind}", name, value)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from verifygate.events.record import Kind
 from verifygate.static.machine.lattice import atoms
+from verifygate.static.machine.observations import Observation
 from verifygate.static.machine.store import State
 from verifygate.static.machine.truth import Truth
 from verifygate.static.machine.values import (
@@ -33,6 +34,7 @@ from verifygate.static.machine.values import (
     Wrapped,
 )
 from verifygate.static.symbols.program import Module
+from verifygate.static.uses.roles import Use
 
 PROCESS = Address("process", None)
 """Where the state of the process lies: open regions, grad mode, default dtype, switches."""
@@ -102,8 +104,14 @@ class Machinery(Protocol):
     def truth_of(self, atom: Atom, decisions: Decisions) -> Truth:
         """What a value is as a condition."""
 
-    def emit(self, kind: Kind, attributes: dict[str, Any]) -> None:
+    def emit(self, kind: Kind, attributes: dict[str, Any], seen: Observation | None = None) -> None:
         """Leave an event."""
+
+    def is_older(self, place: Place | None) -> bool:
+        """Whether what was made at a place was there before the function at hand ran, or before a loop in it."""
+
+    def used(self, value: Value, use: Use) -> None:
+        """Note what is done with an input."""
 
     def unknown(self, reason: str) -> Unknown:
         """A value that is not known, noted as not followed."""
@@ -225,9 +233,9 @@ class Call:
         """A function that runs inside a context manager whenever it is called."""
         return Wrapped(function, manager)
 
-    def emit(self, kind: Kind, **attributes: Any) -> None:
-        """Leave an event at this place; region and grad mode are added."""
-        self.machine.emit(kind, attributes)
+    def emit(self, kind: Kind, *, seen: Observation | None = None, **attributes: Any) -> None:
+        """Leave an event at this place; region and grad mode are added. `seen` is what rules read besides."""
+        self.machine.emit(kind, attributes, seen)
 
     def unknown(self, reason: str) -> Unknown:
         """A result that is not known, and why; noted as not followed."""
@@ -262,6 +270,9 @@ class Library(Protocol):
     def bases(self, name: str) -> tuple[str, ...]:
         """The library classes that a library class derives from, nearest first."""
 
+    def input(self, what: str) -> Handler | None:
+        """What makes an object that comes in from outside: of a class by its name, or of a role (`uses/roles.py`)."""
+
     def model(self, name: str) -> Module | None:
         """The module that says in Python what a dotted name is: `accelerate.Accelerator`."""
 
@@ -286,6 +297,9 @@ class NoLibrary:
 
     def bases(self, name: str) -> tuple[str, ...]:  # noqa: ARG002
         return ()
+
+    def input(self, what: str) -> Handler | None:  # noqa: ARG002
+        return None
 
     def model(self, name: str) -> Module | None:  # noqa: ARG002
         return None

@@ -13,6 +13,7 @@ from verifygate.static.machine.store import State
 from verifygate.static.machine.values import (
     ABSENT,
     NONE,
+    SCALED,
     Address,
     Bound,
     ClassValue,
@@ -33,7 +34,10 @@ from verifygate.static.machine.values import (
     Value,
     Wrapped,
 )
+from verifygate.static.uses.roles import Use, use_of
 
+_SAME = frozenset({"bfloat16", "cpu", "cuda", "double", "eval", "float", "half", "to", "train"})
+"""Methods of models and tensors that give the same again, cast or moved: of an input, no more is known of it then."""
 _MOST_REACHED = 400
 """Objects that are looked through for what an unknown call may change."""
 
@@ -74,12 +78,34 @@ class Calls(Memo, Attributes):
     def unfollowed(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         """The result of a call of something that is not known."""
         reason = f"a call of a {type(function).__name__.lower()}"
+        role = ""
         if isinstance(function, Option):
             reason = f"what `{function.identity}()` does is not known"
+            role = self.note_call(function, args, keywords)
+            owner, _, method = function.identity.rpartition(".")
+            if owner and method in _SAME:
+                return Option(owner, place=function.place)
         elif isinstance(function, Unknown):
             reason = function.reason
         self.reach((*args, *keywords.values()), reason)
-        return Unknown(reason, function.place if isinstance(function, Unknown) else self.place)
+        return Unknown(reason, function.place if isinstance(function, Unknown) else self.place, role=role)
+
+    def note_call(self, function: Option, args: tuple[Value, ...], keywords: dict[str, Value]) -> str:
+        """Note what a call of an input, or of a method of one, says of it; returns the role of the result."""
+        self.used(function, Use.RUNS)
+        identity, _, method = function.identity.rpartition(".")
+        optimizer = keywords.get("optimizer", args[0] if args else None)
+        use = use_of(method, len(args), len(args) + len(keywords), steps_another=optimizer is not None)
+        if not identity or not use:
+            return ""
+        holder = Option(identity)
+        self.used(holder, use)
+        if use is Use.UNSCALES and args:
+            self.used(args[0], Use.IS_UNSCALED)
+        for atom in atoms(optimizer) if use is Use.STEPS_ANOTHER and optimizer is not None else ():
+            if isinstance(atom, Option):
+                self.stepped.append((identity, atom.identity))
+        return f"{SCALED}{identity}" if use is Use.SCALES else ""
 
     def inside(self, manager: Value, run: Callable[[], Value], site: Hashable) -> Value:
         """Run something inside a context manager."""
@@ -100,7 +126,8 @@ class Calls(Memo, Attributes):
             self.reach((*args, *keywords.values()), reason)
             return found
         variables = self.bind(function, args, keywords)
-        given = Given(code, function, variables, self.context.child(site))
+        key = (code, self.place) if code.module.is_model else code  # what a model does is at its caller's line
+        given = Given(key, function, variables, self.context.child(site))
         return self.remembered(given, lambda: self.run_function(function, variables, site))
 
     def _not_entered(self, code: Code) -> str:
@@ -124,6 +151,7 @@ class Calls(Memo, Attributes):
         """Run a function with its parameters set, and join what it returns. Raises EndedError if it never does."""
         caller = self.frame
         context = self.context
+        self.ran.add(function.code)
         self.context = context.child(site)
         address = Address(function.code, self.context)
         self.outer[address] = function.frame

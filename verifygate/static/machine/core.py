@@ -15,6 +15,7 @@ from verifygate.events.record import Dtypes, Event, Frame, Kind
 from verifygate.events.record import Region as RegionOfEvent
 from verifygate.static.machine.call import PROCESS, REGIONS, Call, Handler, Library, Machinery
 from verifygate.static.machine.lattice import atoms, cases, contradict, join, joined
+from verifygate.static.machine.observations import Observation
 from verifygate.static.machine.store import State, Store, join_states
 from verifygate.static.machine.values import (
     ABSENT,
@@ -34,6 +35,7 @@ from verifygate.static.machine.values import (
     LibraryName,
     Object,
     OneOf,
+    Option,
     Place,
     Regions,
     Tensor,
@@ -42,6 +44,7 @@ from verifygate.static.machine.values import (
     Value,
 )
 from verifygate.static.symbols.program import Module, Program
+from verifygate.static.uses.roles import Use
 
 REST = "**"
 """Among keyword arguments: any others."""
@@ -101,6 +104,8 @@ class Running:
     continues: list[State] = field(default_factory=list)
     consumer: Callable[[Value], Value] | None = None
     """What runs at each `yield`."""
+    loops: list[tuple[int, int]] = field(default_factory=list)
+    """First and last line of the loops around, outermost first."""
 
 
 @record
@@ -111,6 +116,8 @@ class Emitted:
     decisions: Decisions
     is_partial: bool = False
     """It comes after a limit, a widened loop, or inside a handler."""
+    seen: Observation | None = None
+    """What rules read of it beyond what a recorded run can say."""
 
 
 class Core:
@@ -155,6 +162,12 @@ class Core:
         """What was not followed, as often as it was met."""
         self.tests: list[str] = []
         """The tests on data that were given an identity, in order."""
+        self.uses: list[tuple[str, Use]] = []
+        """Inputs and what was done with them, which tells what they are (`inputs.py`)."""
+        self.stepped: list[tuple[str, str]] = []
+        """Pairs of inputs: one was handed to the `step` of the other."""
+        self.ran: set[Code] = set()
+        """The functions that were entered."""
         self.refused = 0
         """Functions that were not entered, because of a limit or because they run already."""
         self.classes = 0
@@ -215,9 +228,9 @@ class Core:
         """What was not followed, each once, in order."""
         return dict.fromkeys(self.unknowns)
 
-    def emit(self, kind: Kind, attributes: dict[str, Any]) -> None:
-        """Leave an event. What a library's model computes for itself is none of the project's operators."""
-        if kind is Kind.OPERATOR and self.frame.module.is_model:
+    def emit(self, kind: Kind, attributes: dict[str, Any], seen: Observation | None = None) -> None:
+        """Leave an event. What a library's model computes and casts for itself is not the project's."""
+        if kind in (Kind.OPERATOR, Kind.CAST) and self.frame.module.is_model:
             return
         found = self.field(PROCESS, REGIONS)
         stack = found.stack if isinstance(found, Regions) else None
@@ -230,7 +243,24 @@ class Core:
         if isinstance(grad, Constant):
             attributes.setdefault("grad_mode", bool(grad.value))
         event = Event(kind, self.frames(), len(self.events) + 1, **attributes)
-        self.events.append(Emitted(event, self.state.decisions, bool(self.partial) or self.is_over_budget))
+        self.events.append(Emitted(event, self.state.decisions, bool(self.partial) or self.is_over_budget, seen))
+
+    def is_older(self, place: Place | None) -> bool:
+        """Whether what was made at a place was there before the function at hand ran, or before a loop in it."""
+        if place is None:
+            return False
+        code = self.frame.code
+        last = getattr(code.node, "end_lineno", 0) if code is not None else self.frame.module.tree.body[-1].end_lineno
+        first = code.node.lineno if code is not None else 1
+        if place.path != self.frame.module.path or not first <= place.line <= (last or 0):
+            return True
+        return any(not begin <= place.line <= end for begin, end in self.frame.loops)
+
+    def used(self, value: Value, use: Use) -> None:
+        """Note what is done with an input."""
+        for atom in atoms(value) if use else ():
+            if isinstance(atom, Option):
+                self.uses.append((atom.identity, use))
 
     def frames(self) -> tuple[Frame, ...]:
         """The chain of calls, innermost first; a library's model has no place in it."""

@@ -38,6 +38,8 @@ from verifygate.static.machine.values import (
 )
 
 _MOST_TEXT = 1_000
+DATA = "the test at "
+"""Begins what a test on data is called: it is no option of a user's."""
 
 
 class Expressions(Calls):
@@ -388,7 +390,7 @@ class Expressions(Calls):
     def fresh_test(self, node: ast.expr) -> str:
         """What a reader calls a test on data; its outcome holds in one round of the loops around."""
         place = f"{self.frame.module.path}:{node.lineno}:{node.col_offset + 1}"
-        self.tests.append(f"the test at {place}{self._rounds_here()}{self.frame.outside}")
+        self.tests.append(f"{DATA}{place}{self._rounds_here()}{self.frame.outside}")
         return self.tests[-1]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 
 from verifygate.static.machine.attributes import Attributes, module_address
 from verifygate.static.machine.core import EndedError, Running
@@ -85,24 +84,27 @@ class Imports(Memo, Attributes):
 
     def load_module(self, path: str) -> None:
         """Run the body of a module, if that has not begun yet."""
-        self._remembered_load(path, lambda: self.program.module(path))
-
-    def load_model(self, module: Module) -> None:
-        """Run the body of a module of a library's model, if that has not begun yet."""
-        self._remembered_load(module.path, lambda: module)
-
-    def _remembered_load(self, path: str, module: Callable[[], Module | None]) -> None:
         self.asked_for(path)
         if path not in self.modules_loaded:
-            given = Given((path, path == self.main), None, {}, self.root)
-            self.remembered(given, lambda: self._load(path, module()))
+            self.remembered(Given((path, path == self.main), None, {}, self.root), lambda: self._load(path))
 
-    def _load(self, path: str, module: Module | None) -> Value:
-        address = module_address(path)
+    def load_model(self, module: Module) -> None:
+        """Run the body of a library's model, if that has not begun yet."""
+        self.asked_for(module.path)
+        if module.path not in self.modules_loaded:
+            self.remembered(Given((module.path, False), None, {}, self.root), lambda: self._run_body(module))
+
+    def _load(self, path: str) -> Value:
+        module = self.program.module(path)
+        if module is not None:
+            return self._run_body(module)
         self.modules_loaded[path] = None
-        if module is None:
-            self.state.store.make(address, {"#rest": Unknown(f"{path} cannot be parsed")})
-            return NONE
+        self.state.store.make(module_address(path), {"#rest": Unknown(f"{path} cannot be parsed")})
+        return NONE
+
+    def _run_body(self, module: Module) -> Value:
+        path, address = module.path, module_address(module.path)
+        self.modules_loaded[path] = None
         self.state.store.make(address, {"__name__": constant(self.module_name(path)), "__file__": constant(path)})
         caller: Running | None = vars(self).get("frame")
         context, handlers, rounds = self.context, self.handlers, self.rounds

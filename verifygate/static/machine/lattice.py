@@ -138,11 +138,13 @@ def joined_tensors(one: Tensor, other: Tensor) -> Tensor:
         one.parameters | other.parameters,
         one.is_parameter and other.is_parameter,
         one.scaled_by | other.scaled_by,
-        one.rounded | other.rounded,
+        one.rounded | other.rounded | (frozenset() if known else one.dtypes | other.dtypes),
         one.is_loss or other.is_loss,
         one.known if one.known == other.known else None,
         one.place or other.place,
         one.reason or other.reason,
+        one.count if one.count == other.count else None,
+        one.largest if one.largest == other.largest else None,
     )
 
 

@@ -38,6 +38,7 @@ class Loops(Containers):
             frame.continues = []
             self.context = context.child(("round", self.site(node), number))
             self.rounds = (*self.rounds, number)
+            frame.loops.append((node.lineno, node.end_lineno or 0))
             try:
                 self.assign(node.target, value)
                 goes_on = self.run_block(node.body)
@@ -45,6 +46,7 @@ class Loops(Containers):
                 goes_on = False
             finally:
                 self.context, self.rounds = context, self.rounds[:-1]
+                frame.loops.pop()
             goes_on = self.go_on([*([self.state] if goes_on else []), *frame.continues])
             if not goes_on:
                 break
@@ -61,8 +63,12 @@ class Loops(Containers):
 
         def body(value: Value) -> Value:
             frame.continues = []
-            self.assign(node.target, value)
-            goes_on = self.run_block(node.body)
+            frame.loops.append((node.lineno, node.end_lineno or 0))
+            try:
+                self.assign(node.target, value)
+                goes_on = self.run_block(node.body)
+            finally:
+                frame.loops.pop()
             if not self.go_on([*([self.state] if goes_on else []), *frame.continues]):
                 raise EndedError
             return NONE
@@ -133,6 +139,7 @@ class Loops(Containers):
         frame.continues = []
         self.state = head.fork()
         self.rounds = (*self.rounds, number)
+        frame.loops.append((node.lineno, node.end_lineno or 0))
         try:
             begin()
             goes_on = self.run_block(node.body)
@@ -140,6 +147,7 @@ class Loops(Containers):
             goes_on = False
         finally:
             self.rounds = self.rounds[:-1]
+            frame.loops.pop()
         return join_states([*([self.state] if goes_on else []), *frame.continues])
 
     def _next_head(self, before: State, end: State, number: int, *, widen: bool) -> State:

@@ -11,15 +11,13 @@ from verifygate.static.machine.attributes import module_address
 from verifygate.static.machine.call import Library
 from verifygate.static.machine.core import Emitted, EndedError, Limits, OverBudgetError, Running
 from verifygate.static.machine.entries import Entry
+from verifygate.static.machine.inputs import Inputs
 from verifygate.static.machine.python.library import PYTHON
-from verifygate.static.machine.statements import Statements
 from verifygate.static.machine.values import (
     Address,
     ClassValue,
-    Constant,
     Descriptor,
     FunctionValue,
-    Option,
     Place,
     Unknown,
     Value,
@@ -31,7 +29,7 @@ _FRAMES = 12_000
 Observer = Callable[["Machine", Place], None]
 
 
-class Machine(Statements):
+class Machine(Inputs):
     """One run. Entries that share modules share a machine; each starts from the state after its imports."""
 
     def __init__(
@@ -52,19 +50,21 @@ class Machine(Statements):
             self.run_module(entry.path)
             return
         self.load_module(entry.path)
-        owner, _, name = entry.symbol.rpartition(".")
+        module = self.program.module(entry.path)
         home: Address | None = module_address(entry.path)
-        cls: Value | None = None
-        for each in owner.split(".") if owner else ():
-            cls = self.field(home, each) if home is not None else None
-            home = cls.address if isinstance(cls, ClassValue) else None
-        function = self.field(home, name) if home is not None else None
-        function = function.function if isinstance(function, Descriptor) else function
-        if isinstance(function, FunctionValue):
-            module = self.program.module(entry.path)
-            assert module is not None  # noqa: S101 - its function is there
-            self.frame = Running(module_address(entry.path), module, "")
-            self.run_alone(function, cls if isinstance(cls, ClassValue) else None)
+        owner: Value | None = None
+        found: Value | None = None
+        for each in entry.symbol.split("."):
+            owner, found = found, self.field(home, each) if home is not None else None
+            home = found.address if isinstance(found, ClassValue) else None
+        found = found.function if isinstance(found, Descriptor) else found
+        if module is None:
+            return
+        self.frame = Running(module_address(entry.path), module, "")
+        if isinstance(found, FunctionValue):
+            self.run_alone(found, owner if isinstance(owner, ClassValue) else None)
+        elif isinstance(found, ClassValue):
+            self.run_class(found)
 
     def run_module(self, path: str) -> bool:
         """Run a file as a program; tells whether it came to its end."""
@@ -74,39 +74,6 @@ class Machine(Statements):
         self.main = path
         self.load_module(path)
         return True
-
-    def run_alone(self, value: FunctionValue, owner: ClassValue | None = None) -> Value:
-        """Run a function that nobody calls, with inputs for its arguments; a method on an object made so too."""
-        arguments = self._inputs(value)
-        if owner is not None and arguments:
-            name = next(iter(arguments))
-            arguments[name] = self._made(owner)
-        return self.run_function(value, arguments, ("alone", value.code.name))
-
-    def _made(self, cls: ClassValue) -> Value:
-        """An object of a class, its constructor's arguments unknown inputs."""
-        made = self.new_object(cls, ("alone", cls.name), {})
-        if not cls.is_known:
-            self.state.store.write(made.address, "#rest", Unknown(f"a base of `{cls.name}` is not known", self.place))
-        start = self._initializer(made, ("alone", cls.name))
-        function = getattr(start, "function", None)
-        if isinstance(function, FunctionValue):
-            arguments = self._inputs(function)
-            arguments[next(iter(arguments), "self")] = made
-            try:
-                self.run_function(function, arguments, ("alone", cls.name, "__init__"))
-            except EndedError:
-                pass
-        return made
-
-    def _inputs(self, function: FunctionValue) -> dict[str, Value]:
-        given = function.code.node.args
-        bound = self.bind(function, (), {})
-        for each in (*given.posonlyargs, *given.args, *given.kwonlyargs):
-            default = dict(function.defaults).get(each.arg)
-            known = default if isinstance(default, Constant) else None
-            bound[each.arg] = Option(each.arg, known, place=function.code.place)
-        return bound
 
 
 @record

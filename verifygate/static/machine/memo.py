@@ -15,9 +15,11 @@ from collections.abc import Callable, Hashable
 from verifygate.base.records import record, replace
 from verifygate.events.record import Event, Frame
 from verifygate.static.machine.core import Core, Emitted, EndedError, Running
+from verifygate.static.machine.observations import renamed
 from verifygate.static.machine.renaming import Renaming
 from verifygate.static.machine.store import Cell, State, Touched, held, subject_of
 from verifygate.static.machine.values import Address, Code, Context, Decisions, FunctionValue, Unknown, Value
+from verifygate.static.uses.roles import Use
 
 _MOST_OUTCOMES = 12
 """Outcomes that are kept of one function, the latest."""
@@ -68,6 +70,8 @@ class Kept:
     """The calls and rounds around it, where it made tests on data."""
     tests: tuple[str, ...]
     unknowns: tuple[Unknown, ...]
+    uses: tuple[tuple[str, Use], ...]
+    stepped: tuple[tuple[str, str], ...]
     frames: int
     """How many frames of an event are those around the call."""
     events: tuple[Emitted, ...]
@@ -124,6 +128,7 @@ class Memo(Core):
         tests, events, unknowns = len(self.tests), len(self.events), len(self.unknowns)
         modules, raised = len(self.modules_loaded), len(self.handlers[-1]) if self.handlers else 0
         classes, variables = self.classes, dict(given.variables)
+        uses, stepped = len(self.uses), len(self.stepped)
         depth, frames = (self.frame.depth, len(self.frames())) if self._has_frame else (0, 0)
         result: Value | None = None
         self.partial = 0
@@ -153,6 +158,8 @@ class Memo(Core):
                 outside if len(self.tests) != tests else "",
                 tuple(self.tests[tests:]),
                 tuple(dict.fromkeys(self.unknowns[unknowns:])),
+                tuple(dict.fromkeys(self.uses[uses:])),
+                tuple(dict.fromkeys(self.stepped[stepped:])),
                 frames,
                 tuple(self.events[events:]),
             )
@@ -266,6 +273,9 @@ class Memo(Core):
         self.modules_loaded |= dict.fromkeys(kept.modules)
         self.tests += [renaming.test(each) for each in kept.tests]
         self.unknowns += kept.unknowns
+        self.uses += kept.uses
+        self.stepped += kept.stepped
+        self.ran |= kept.touched.entered
         if kept.result is None:
             raise EndedError
         return renaming.value(kept.result) if is_renamed else kept.result
@@ -307,7 +317,9 @@ class Memo(Core):
             frames = event.frames[: len(event.frames) - kept.frames] + around
             made = _renumbered(event, frames, len(self.events) + 1)
             decided = decisions | renaming.decisions(each.decisions - kept.before)
-            self.events.append(replace(each, event=made, decisions=decided, is_partial=is_partial or each.is_partial))
+            seen = None if each.seen is None else renamed(each.seen, renaming.address, renaming.decisions)
+            is_after = is_partial or each.is_partial
+            self.events.append(replace(each, event=made, decisions=decided, is_partial=is_after, seen=seen))
 
 
 def _left_in(state: State, decisions: Decisions, log: Touched) -> Left:

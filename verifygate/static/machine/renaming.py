@@ -148,18 +148,9 @@ class Renaming:
         return not open_ or (len(open_) == 1 and self.bind(open_[0], next(iter(left))))
 
     def _tensors(self, one: Tensor, other: Tensor) -> bool:
-        if one == other and not one.parameters and not one.scaled_by:
+        if one == other and not one.parameters and not one.scaled_by and not one.is_parameter:
             return True
-        plain = (one.dtypes, one.device, one.graph, one.is_parameter, one.rounded, one.is_loss, one.known)
-        if plain != (
-            other.dtypes,
-            other.device,
-            other.graph,
-            other.is_parameter,
-            other.rounded,
-            other.is_loss,
-            other.known,
-        ):
+        if _plain(one) != _plain(other) or (one.is_parameter and one.place != other.place):
             return False
         conditions = {each.condition for each in (*one.parameters, *other.parameters)}
         for condition in conditions:
@@ -277,6 +268,8 @@ class Renaming:
             value.known,
             value.place,
             value.reason,
+            value.count,
+            value.largest,
         )
 
     def _function(self, value: FunctionValue) -> FunctionValue:
@@ -301,7 +294,7 @@ class Renaming:
         return Descriptor(value.kind, self.value(value.function), setter)
 
 
-_plain = attrgetter("dtypes", "device", "graph", "is_parameter", "rounded", "is_loss", "known")
+_plain = attrgetter("dtypes", "device", "graph", "is_parameter", "rounded", "is_loss", "known", "count", "largest")
 _MATCHES: dict[type[Any], Callable[[Renaming, Any, Any], bool]] = {
     Object: lambda of, one, other: of.bind(one.address, other.address) and one.cls == other.cls,
     Container: lambda of, one, other: one.kind == other.kind and of.bind(one.address, other.address),

@@ -142,6 +142,10 @@ class Tensor:
     """Where it got its dtype."""
     reason: str = field(default="", compare=False)
     """Why the dtype is not known."""
+    count: int | None = None
+    """How many numbers it holds, where the program states it."""
+    largest: float | None = None
+    """Where it holds whole numbers that count something, the largest; infinite where that is not known."""
 
 
 @record
@@ -376,6 +380,10 @@ class Unknown:
 
 NUMBER = "number"
 """The role of an unknown that is a number of Python: beside a tensor it leaves the dtype as it is."""
+
+
+SCALED = "scaled by "
+"""Begins the role of an unknown that a method `scale` of an input gave; the input follows."""
 
 
 @record

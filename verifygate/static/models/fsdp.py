@@ -37,6 +37,8 @@ class FullyShardedDataParallel(torch.nn.Module):
         super().__init__()
         self.module = module
         self._policy = mixed_precision
+        for each in module.modules():
+            each._mp_policy = mixed_precision
         if device_id is not None:
             module.to(device_id)
 
@@ -76,6 +78,8 @@ class _After:
 
 
 def fully_shard(module, mesh=None, mp_policy=None, **options):
+    for each in module.modules():
+        each._mp_policy = mp_policy
     if mp_policy is not None and mp_policy.param_dtype is not None:
         for each in module.parameters():
             module.register_forward_pre_hook(_Before(mp_policy.param_dtype))

@@ -1,5 +1,6 @@
 """Lightning's Trainer, 2.0 to 2.6: its loop calls the hooks of module and callbacks, and does the optimization."""
 
+import deepspeed
 import torch
 from lightning.fabric import Fabric, MixedPrecision, Precision  # also by their short names: `lightning.Fabric`
 from torch.utils._pytree import tree_map
@@ -121,6 +122,10 @@ class LightningModule(torch.nn.Module, _Hooks):
                 torch.nn.utils.clip_grad_norm_(parameters, gradient_clip_val)
 
 
+_IN_PLACE = ("auto", "ddp", "ddp_spawn", "ddp_notebook", "ddp_find_unused_parameters_true", "dp", "single_device")
+"""Strategies that step the very weights of the model."""
+
+
 class Trainer:
     def __init__(
         self,
@@ -132,8 +137,10 @@ class Trainer:
         gradient_clip_val=None,
         gradient_clip_algorithm=None,
         plugins=None,
+        strategy="auto",
         **options,
     ):
+        self.strategy = strategy
         self.device = torch.device("cuda" if torch.cuda.is_available() and accelerator != "cpu" else "cpu")
         self.precision_plugin = Precision(precision, self.device.type).with_plugins(plugins)
         self.callbacks = callbacks if isinstance(callbacks, list) else [callbacks] if callbacks is not None else []
@@ -158,6 +165,9 @@ class Trainer:
     def fit(self, model, train_dataloaders=None, val_dataloaders=None, datamodule=None, ckpt_path=None, **options):
         self.lightning_module = self.model = model
         model.trainer = self
+        if self.strategy not in _IN_PLACE:
+            deepspeed.initialize(model=model)  # or another engine that may keep weights of its own
+            return
         if isinstance(train_dataloaders, LightningDataModule):
             datamodule, train_dataloaders = train_dataloaders, None
         source = model if datamodule is None else datamodule

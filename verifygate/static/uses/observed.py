@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.base.records import field, record
 from verifygate.static.symbols.program import Function
 from verifygate.static.symbols.scopes import bound_targets
-from verifygate.static.uses.roles import Use
+from verifygate.static.uses.roles import Use, use_of
 from verifygate.static.uses.variables import Variable, variable
 
 
@@ -71,25 +71,19 @@ def _add_call(call: ast.Call, function: Function, table: Table) -> None:
     if not isinstance(call.func, ast.Attribute):
         return
     holder = call.func.value
-    match call.func.attr:
-        case "scale" if given:
-            _note(holder, Use.SCALES, function, table)
-        case "unscale_":
-            _note(holder, Use.UNSCALES, function, table)
+    optimizer = call.args[0] if call.args else None
+    optimizer = next((word.value for word in call.keywords if word.arg == "optimizer"), optimizer)
+    use = use_of(call.func.attr, len(call.args), len(given), steps_another=optimizer is not None)
+    if use:
+        _note(holder, use, function, table)
+    match use:
+        case Use.UNSCALES:
             for each in given[:1]:
                 _note(each, Use.IS_UNSCALED, function, table)
-        case "step":
-            optimizer = call.args[0] if call.args else None
-            optimizer = next((word.value for word in call.keywords if word.arg == "optimizer"), optimizer)
-            _note(holder, Use.STEPS if optimizer is None else Use.STEPS_ANOTHER, function, table)
-            if optimizer is not None and (seen := _note(optimizer, Use.NONE, function, table)):
+        case Use.STEPS_ANOTHER if optimizer is not None:
+            if seen := _note(optimizer, Use.NONE, function, table):
                 seen.stepped_by.append((holder, function))
-        case "update" if not call.args or len(given) == 1:
-            _note(holder, Use.UPDATES, function, table)
-        case "zero_grad":
-            _note(holder, Use.ZEROES, function, table)
-        case "backward":
-            _note(holder, Use.GOES_BACK, function, table)
+        case Use.GOES_BACK:
             if isinstance(holder, ast.Call) and isinstance(holder.func, ast.Attribute) and holder.func.attr == "scale":
                 _note(holder.func.value, Use.SCALES_A_BACKWARD, function, table)
 

@@ -33,11 +33,14 @@ class Use(Flag):
     """`x(...)`."""
     GOES_BACK = auto()
     """`x.backward()`."""
+    HAS_PARAMETERS = auto()
+    """`x.parameters()`, or those with their names."""
 
 
 class Role(StrEnum):
     SCALER = "scaler"
     OPTIMIZER = "optimizer"
+    MODULE = "module"
 
 
 class Evidence(IntEnum):
@@ -47,6 +50,29 @@ class Evidence(IntEnum):
     ANNOTATION = 2
     USE = 3
     OBJECT = 4
+
+
+_OF_METHODS = {
+    "unscale_": Use.UNSCALES,
+    "zero_grad": Use.ZEROES,
+    "backward": Use.GOES_BACK,
+    "parameters": Use.HAS_PARAMETERS,
+    "named_parameters": Use.HAS_PARAMETERS,
+}
+
+
+def use_of(method: str, positional: int, given: int, *, steps_another: bool) -> Use:
+    """What calling a method of an object says of the object. `given` counts all arguments, `positional` some of them.
+
+    use_of("step", 1, 1, steps_another=True)  # STEPS_ANOTHER
+    """
+    if method == "step":
+        return Use.STEPS_ANOTHER if steps_another else Use.STEPS
+    if method == "scale":
+        return Use.SCALES if given else Use.NONE
+    if method == "update":
+        return Use.UPDATES if not positional or given == 1 else Use.NONE
+    return _OF_METHODS.get(method, Use.NONE)
 
 
 def roles_of(uses: Use) -> frozenset[Role]:
@@ -62,4 +88,6 @@ def roles_of(uses: Use) -> frozenset[Role]:
             found.add(Role.SCALER)
         if uses & Use.IS_UNSCALED or (uses & Use.STEPS and uses & (Use.ZEROES | Use.HAS_GROUPS)):
             found.add(Role.OPTIMIZER)
+    if Use.HAS_PARAMETERS in uses:
+        found.add(Role.MODULE)
     return frozenset(found)

@@ -6,11 +6,14 @@ from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler
 from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.observations import Counted
 from verifygate.static.machine.torch_library.dtypes import ALL, FLOATS, Dtypes, dtype_named
+from verifygate.static.machine.torch_library.observed import freeze
 from verifygate.static.machine.torch_library.tensors import TENSOR, device_named, named, named_dtypes, tensors_in
 from verifygate.static.machine.values import (
     NONE,
     NUMBER,
+    TRUE,
     Constant,
     Items,
     LibraryName,
@@ -65,7 +68,8 @@ def _looks_like_device(value: Unknown | Option) -> bool:
 def _emit_cast(call: Call, before: Tensor, after: Tensor) -> None:
     given = tuple(each.dtypes for value in call.args for each in tensors_in(value, call))
     name = f"{TENSOR}.{call.name}"
-    call.emit(Event.OPERATOR, operator=name, dtypes_in=(before.dtypes, *given), dtypes_out=(after.dtypes,))
+    seen = Counted(after.dtypes, before.largest) if before.largest is not None else None
+    call.emit(Event.OPERATOR, seen=seen, operator=name, dtypes_in=(before.dtypes, *given), dtypes_out=(after.dtypes,))
 
 
 def _to(call: Call) -> Value:
@@ -129,7 +133,21 @@ def _requires(call: Call) -> Value:
         return call.receiver
     _emit_cast(call, call.receiver, call.receiver)
     wanted = call.constant(0, "requires_grad", True)
+    _freeze(call, call.argument(0, "requires_grad") or TRUE)
     return replace(call.receiver, graph=wanted if isinstance(wanted, bool) else None)
+
+
+def _freeze(call: Call, wanted: Value) -> None:
+    """`requires_grad` of parameters is set."""
+    for atom in atoms(call.receiver):
+        for part in atom.parameters if isinstance(atom, Tensor) and atom.is_parameter else ():
+            freeze(call, part, wanted)
+
+
+def set_requires_grad(call: Call) -> Value:
+    """`tensor.requires_grad = wanted`."""
+    _freeze(call, call.args[0])
+    return NONE
 
 
 def _is_floating(call: Call) -> Value:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf, prod
+
 from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler
+from verifygate.static.machine.observations import Counted
 from verifygate.static.machine.torch_library.dtypes import FLOATS, Dtypes
 from verifygate.static.machine.torch_library.tensors import default_dtype, device_named, named_dtypes, tensors_in
 from verifygate.static.machine.values import Constant, Container, LibraryName, Tensor, Tuple, Unknown, Value
@@ -32,6 +35,7 @@ _BY_VALUE = frozenset({"tensor", "as_tensor", "asarray", "full", "arange", "scal
 _FIXED = {"randperm": "int64", "randint": "int64", "tril_indices": "int64", "triu_indices": "int64"}
 _FROM_OUTSIDE = frozenset({"from_numpy", "frombuffer", "from_dlpack"})
 _OF_TENSOR = frozenset({"new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"})
+_COUNTING = frozenset({"arange", "linspace", "randint", "randperm"})
 _KINDS = {bool: "bool", int: "int64"}
 
 
@@ -63,12 +67,53 @@ def _made(call: Call, dtypes: Dtypes) -> Value:
     given = call.keywords.get("device")
     wants = call.keywords.get("requires_grad")
     device = "" if given is None else device_named(given)
-    made = Tensor(dtypes, device, wants is not None and wants != Constant(False, bool), place=call.place)
+    last = call.name.removeprefix("torch.")
+    made = Tensor(
+        dtypes,
+        device,
+        wants is not None and wants != Constant(False, bool),
+        place=call.place,
+        count=_count(call, last),
+        largest=_largest(call, last),
+    )
     if not dtypes:
         made = replace(made, reason=f"what `torch.{call.name.removeprefix('torch.')}` is given")
     name = call.name if call.name.startswith("torch.") else f"torch.Tensor.{call.name}"
-    call.emit(Event.OPERATOR, operator=name, dtypes_in=_given(call), dtypes_out=(dtypes,))
+    seen = Counted(dtypes, made.largest) if made.largest is not None else None
+    call.emit(Event.OPERATOR, seen=seen, operator=name, dtypes_in=_given(call), dtypes_out=(dtypes,))
     return made
+
+
+def _count(call: Call, last: str) -> int | None:
+    """How many numbers are made, where that is stated."""
+    first = call.argument(0, "size")
+    if last in ("tensor", "as_tensor", "scalar_tensor"):
+        items = call.machine.items(first) if first is not None else None
+        if items is not None:
+            return len(items.values) if items.rest is None and len(items.values) == 1 else None
+        return 1 if isinstance(first, Constant) else None
+    if last not in ("zeros", "ones", "empty", "full", "rand", "randn") or first is None:
+        return None
+    items = call.machine.items(first)
+    sizes = items.values if items is not None else call.args[:1] if last == "full" else call.args
+    if items is not None and items.rest is not None:
+        return None
+    numbers = [each.value for each in sizes if isinstance(each, Constant) and isinstance(each.value, int)]
+    return prod(numbers) if len(numbers) == len(sizes) else None
+
+
+def _largest(call: Call, last: str) -> float | None:
+    """The largest of the whole numbers that are counted; None for what does not count."""
+    if last not in _COUNTING:
+        return None
+    bound = next((call.keywords[word] for word in ("end", "high", "n") if word in call.keywords), None)
+    if bound is None and call.args:
+        is_second = len(call.args) > 1 and last != "randperm"
+        is_second = is_second and not isinstance(call.args[1], Tuple | Container)
+        bound = call.args[1] if is_second else call.args[0]
+    if isinstance(bound, Constant) and bound.kind in (int, float):
+        return float(bound.value)  # type: ignore[arg-type]
+    return inf if last == "arange" and len(call.args) < 3 and bound is not None else None
 
 
 def _given(call: Call) -> tuple[Dtypes, ...]:

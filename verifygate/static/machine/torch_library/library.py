@@ -9,6 +9,7 @@ from verifygate.static.machine.torch_library import (
     contents,
     data,
     functions,
+    inputs,
     modules,
     optimizers,
     regions,
@@ -70,7 +71,7 @@ class Torch(NoLibrary):
 
     def assignment(self, owner: str, name: str) -> Handler | None:
         if owner == _TENSOR:
-            return {"data": contents.set_data}.get(name)
+            return {"data": contents.set_data, "requires_grad": casts.set_requires_grad}.get(name)
         return contents.assignment(owner, name)
 
     def bases(self, name: str) -> tuple[str, ...]:
@@ -81,6 +82,9 @@ class Torch(NoLibrary):
             or data.bases(name)
             or functions.bases(name)
         )
+
+    def input(self, what: str) -> Handler | None:
+        return inputs.input_of(what)
 
 
 TORCH = Torch()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
-from verifygate.static.machine.call import Call, Handler, tuple_of
+from verifygate.static.machine.call import PROCESS, Call, Handler, tuple_of
 from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.observations import Cast
 from verifygate.static.machine.torch_library.casts import CASTING, asked_of
 from verifygate.static.machine.torch_library.composites import FORWARDS
 from verifygate.static.machine.torch_library.contents import (
@@ -28,15 +29,17 @@ from verifygate.static.machine.torch_library.layers import (
     last_of,
     layer,
 )
+from verifygate.static.machine.torch_library.observed import freeze_all, load, weights_of_module
 from verifygate.static.machine.torch_library.tensors import (
-    default_dtype,
     device_named,
+    named,
     named_dtypes,
     run_operator,
 )
 from verifygate.static.machine.values import (
     FALSE,
     NONE,
+    TRUE,
     Constant,
     Items,
     LibraryName,
@@ -81,20 +84,30 @@ def initializer(owner: str) -> Handler | None:
 
 def _fill(call: Call, made: Object, name: str) -> None:
     asked = call.keywords.get("dtype")
-    dtypes = frozenset({default_dtype(call)}) if asked is None or asked == NONE else named_dtypes(asked)
+    dtypes = None if asked is None or asked == NONE else named_dtypes(asked)
     if last_of(name) == "TransformerEncoder":
         call.set(made, "layers", call.argument(0, "encoder_layer") or call.unknown("a transformer without layers"))
     elif holds_parameters(name):
         call.set(made, "#batch_first", call.keywords.get("batch_first") or FALSE)
         where = call.keywords.get("device")
         device = "" if where is None else device_named(where)
-        call.set(made, OWN, Tensor(dtypes, device, True, place=call.place))
+        call.set(made, OWN, _own(call, dtypes, device))
         if call.keywords.get("bias") == constant(False):
             call.set(made, "bias", NONE)
     elif name in WRAPPERS:
         call.set(made, "module", call.argument(0, "module") or call.unknown("a wrapper around no module"))
     elif name in SEQUENCES or name in DICTIONARIES or name == "torch.nn.ParameterList":
         _fill_container(call, made, name)
+
+
+def _own(call: Call, dtypes: Dtypes | None, device: str) -> Value:
+    """The parameters of a layer, in the default dtype where none is asked for: that may hang on an option."""
+
+    def made(default: Value) -> Value:
+        found = dtypes if dtypes is not None else frozenset({named(default) or "float32"})
+        return Tensor(found, device, True, place=call.place)
+
+    return call.machine.mapped(call.state.read(PROCESS, "default_dtype"), made)
 
 
 def _fill_container(call: Call, made: Object, name: str) -> None:
@@ -143,7 +156,10 @@ def _cast(call: Call) -> Value:
         after = before if dtypes is None else dtypes
         name = f"torch.Tensor.{call.name}"
         call.emit(Event.OPERATOR, operator=name, dtypes_in=(before,), dtypes_out=(after,), grad_mode=False)
+    weights = weights_of_module(call, call.receiver)
     cast_all(call, call.receiver, change)
+    if dtypes is not None:
+        call.emit(Event.CAST, seen=Cast(weights, weights_of_module(call, call.receiver)))
     return call.receiver
 
 
@@ -289,6 +305,7 @@ def _iterated(call: Call) -> Value:
 
 
 def _requires(call: Call) -> Value:
+    freeze_all(call, call.receiver, call.argument(0, "requires_grad") or TRUE)
     held_here = [tensor for _, _, tensor, is_parameter in all_held(call, call.receiver) if is_parameter]
     for dtypes in dict.fromkeys(each.dtypes for each in held_here):
         name = "torch.Tensor.requires_grad_"
@@ -344,7 +361,8 @@ METHODS: dict[str, Handler] = {
     "buffers": _buffers,
     **dict.fromkeys(("modules", "children", "named_modules", "named_children"), _modules),
     "state_dict": _state,
-    **dict.fromkeys(("load_state_dict", "__init__", "extra_repr", "_init_weights", "reset_parameters"), _nothing),
+    "load_state_dict": load,
+    **dict.fromkeys(("__init__", "extra_repr", "_init_weights", "reset_parameters"), _nothing),
     **dict.fromkeys(("register_buffer", "register_parameter", "register_module", "add_module"), _register),
     **dict.fromkeys(("train", "eval", "share_memory", "compile"), _same),
     "apply": _apply,

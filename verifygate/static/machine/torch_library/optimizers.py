@@ -8,8 +8,10 @@ from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler
 from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.observations import Optimized
 from verifygate.static.machine.torch_library.contents import current
 from verifygate.static.machine.torch_library.dtypes import HALVES, Dtypes
+from verifygate.static.machine.torch_library.observed import RATE, SCALED_STEP, evidence_of, optimized
 from verifygate.static.machine.torch_library.tensors import tensors_in
 from verifygate.static.machine.values import (
     FALSE,
@@ -26,6 +28,7 @@ from verifygate.static.machine.values import (
     Unknown,
     Value,
 )
+from verifygate.static.uses.roles import Evidence, Use
 
 OPTIMIZER, SCALER = "torch.optim.Optimizer", "torch.amp.GradScaler"
 _OPTIMIZERS = frozenset(
@@ -47,7 +50,7 @@ _OPTIMIZERS = frozenset(
         "SparseAdam",
     ]
 )
-_SCALERS = {
+SCALERS = {
     SCALER: 5,
     "torch.GradScaler": 5,
     "torch.amp.grad_scaler.GradScaler": 5,
@@ -74,7 +77,7 @@ def bases(name: str) -> tuple[str, ...]:
         return (OPTIMIZER,)
     if name.startswith("torch.optim.lr_scheduler."):
         return ("torch.optim.lr_scheduler.LRScheduler",) if not name.endswith(".LRScheduler") else ()
-    return (SCALER,) if name in _SCALERS and name != SCALER else ()
+    return (SCALER,) if name in SCALERS and name != SCALER else ()
 
 
 # -- optimizers ----------------------------------------------------------------------------------------------------
@@ -89,7 +92,14 @@ def _optimizer(call: Call) -> Value:
 def _fill_optimizer(call: Call, made: Object) -> None:
     given = call.argument(0, "params")
     call.set(made, _GROUPS, _groups(call, given if given is not None else NONE))
-    call.emit(Event.OPTIMIZER, dtypes_in=(dtypes_of(call, made),))
+    rate = Unknown("a learning rate among arguments that are not known", call.place) if call.is_open else NONE
+    call.set(made, RATE, call.argument(1, "lr") or rate)
+    call.emit(Event.OPTIMIZER, seen=_seen(call, made), dtypes_in=(dtypes_of(call, made),))
+
+
+def _seen(call: Call, optimizer: Object) -> Optimized:
+    """What rules read of an optimizer as it is now."""
+    return optimized(call, optimizer, held_by(call, optimizer), groups_of(call, optimizer))
 
 
 def _initialize(call: Call) -> Value:
@@ -124,6 +134,16 @@ def held_by(call: Call, optimizer: Value) -> Iterator[Value]:
                 yield from call.elements(params).all if params is not None else (each,)
 
 
+def groups_of(call: Call, optimizer: Object) -> Iterator[Items]:
+    """The parameter groups of an optimizer, as far as they are known."""
+    groups = call.get(optimizer, _GROUPS)
+    for group in call.elements(groups).all if groups is not None else ():
+        for each in atoms(group):
+            items = call.machine.items(each)
+            if items is not None:
+                yield items
+
+
 def dtypes_of(call: Call, optimizer: Value) -> Dtypes:
     """The dtypes that an optimizer's parameters have now; empty where one of them is not known."""
     found: set[str] = set()
@@ -139,7 +159,8 @@ def dtypes_of(call: Call, optimizer: Value) -> Dtypes:
 def _step(call: Call) -> Value:
     closure = call.argument(0, "closure")
     result = call.call(closure) if closure is not None and closure != NONE else NONE
-    call.emit(Event.STEP, dtypes_in=(dtypes_of(call, call.receiver),))
+    of = call.receiver
+    call.emit(Event.STEP, seen=_seen(call, of) if isinstance(of, Object) else None, dtypes_in=(dtypes_of(call, of),))
     return result
 
 
@@ -173,12 +194,12 @@ def _nothing(_: Call) -> Value:
 
 def _scaler(call: Call) -> Value:
     made = call.new(call.name)
-    _fill_scaler(call, made, _SCALERS[call.name])
+    _fill_scaler(call, made, SCALERS[call.name])
     return made
 
 
 def _fill_scaler(call: Call, made: Object, position: int) -> None:
-    device = call.argument(0, "device") if position == _SCALERS[SCALER] else None
+    device = call.argument(0, "device") if position == SCALERS[SCALER] else None
     enabled = call.argument(position, "enabled") or TRUE
     is_lacking = is_for_cuda(call.name, device) and call.call(LibraryName("torch.cuda.is_available")) == FALSE
     call.set(made, "#enabled", FALSE if is_lacking else enabled)
@@ -229,6 +250,7 @@ def _scale(call: Call) -> Value:
 
 
 def _unscale(call: Call) -> Value:
+    call.machine.used(call.argument(0, "optimizer") or NONE, Use.IS_UNSCALED)
     if not _is_off(call):
         call.emit(Event.UNSCALE)
     return NONE
@@ -240,6 +262,11 @@ def _scaler_step(call: Call) -> Value:
     optimizer = call.argument(0, "optimizer")
     if optimizer is None:
         return call.unknown("a step of no optimizer")
+    if evidence_of(call, call.receiver) is Evidence.OBJECT:
+        call.machine.used(optimizer, Use.STEPS | Use.ZEROES)  # nothing else is handed to a scaler
+    for atom in atoms(optimizer) if not _is_off(call) else ():
+        if isinstance(atom, Object):
+            call.set(atom, SCALED_STEP, TRUE)
     return call.call_method(optimizer, "step", call.args[1:])
 
 
@@ -311,7 +338,7 @@ def _load(call: Call) -> Value:
 
 
 FUNCTIONS: dict[str, Handler] = {
-    **dict.fromkeys(_SCALERS, _scaler),
+    **dict.fromkeys(SCALERS, _scaler),
     **dict.fromkeys(_CLIPS, _clip),
     "torch.autograd.backward": _autograd_backward,
     "torch.autograd.grad": _gradients,

@@ -105,8 +105,10 @@ def _enter(call: Call) -> Value:
         enabled = False
     call.enter(Region("autocast", device, dtypes, enabled, call.place))
     known = len(dtypes) == 1 and enabled is not None and device
-    region = {"region": RegionOfEvent(device, next(iter(dtypes)), enabled)} if known and enabled is not None else {}
-    call.emit(Event.REGION_ENTER, dtypes_out=(dtypes,), **region)
+    if known and enabled is not None:
+        call.emit(Event.REGION_ENTER, dtypes_out=(dtypes,), region=RegionOfEvent(device, next(iter(dtypes)), enabled))
+    else:
+        call.emit(Event.REGION_ENTER, dtypes_out=(dtypes,))
     return of
 
 

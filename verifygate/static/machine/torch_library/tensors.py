@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import PROCESS, REGIONS, Call, Handler, tuple_of
 from verifygate.static.machine.lattice import atoms
+from verifygate.static.machine.observations import Accumulated
 from verifygate.static.machine.torch_library.dtypes import HALVES, Dtypes, Kind, Operand, dtype_named, to_floating
 from verifygate.static.machine.torch_library.operators import Operator, operator, result_dtypes
 from verifygate.static.machine.values import (
@@ -211,6 +212,7 @@ def run_operator(call: Call, name: str, args: tuple[Value, ...], called: str = "
     out = results if several is not False else results[:1]
     call.emit(
         Event.OPERATOR,
+        seen=_accumulated(call, called or name, args) if known.in_place and args else None,
         operator=called or name.replace("torch.functional.", "torch."),
         dtypes_in=tuple(each.dtypes for each in tensors),
         dtypes_out=tuple(each.dtypes for each in out),
@@ -222,6 +224,28 @@ def run_operator(call: Call, name: str, args: tuple[Value, ...], called: str = "
     if not several:
         return results[0]
     return tuple_of(*results) if len(results) > 1 else Tuple(Items(rest=results[0]))
+
+
+def _accumulated(call: Call, name: str, args: tuple[Value, ...]) -> Accumulated | None:
+    """What rules read of an operator that changes a tensor in place."""
+    last, of = name.rpartition(".")[2], args[0]
+    if last not in ("add_", "mul_", "lerp_") or not isinstance(of, Tensor):
+        return None
+    given = {
+        "add_": call.keywords.get("alpha", constant(1)),
+        "mul_": args[1] if len(args) > 1 else None,
+        "lerp_": call.keywords.get("weight", args[2] if len(args) > 2 else None),
+    }[last]
+    is_number = isinstance(given, Constant) and given.kind in (int, float)
+    return Accumulated(
+        last,
+        of.dtypes,
+        of.place,
+        of.parameters if of.is_parameter else frozenset(),
+        of.count == 1,
+        call.machine.is_older(of.place),
+        float(given.value) if is_number else None,  # type: ignore[union-attr, arg-type]
+    )
 
 
 def _is_absent(value: Value) -> bool:
