@@ -86,7 +86,8 @@ def _mapped(call: Call, function: Value, value: Value) -> Value:
         found = Items(items.keys, values, rest)
         if isinstance(atom, Tuple):
             return replace(atom, items=found)
-        return call.machine.new_container(atom.kind, (call.site, "tree", items.keys), found)
+        kind = atom.kind if isinstance(atom, Container) else "list"
+        return call.machine.new_container(kind, (call.site, "tree", items.keys), found)
 
     return call.machine.each_way(value, one)
 
