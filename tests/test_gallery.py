@@ -15,7 +15,8 @@ import pytest
 from verifygate.cli import main
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.config.settings import OraclesSettings, ResumeSettings
-from verifygate.execution.oracles.resume import ask
+from verifygate.execution.oracles import resume
+from verifygate.execution.oracles.runs import answered
 from verifygate.model import Status
 from verifygate.process.subject import Subject
 from verifygate.sources.discovery import read_sources
@@ -153,7 +154,9 @@ def test_a_resumed_run_shows_the_broken_line(copy: Path, tmp_path_factory: pytes
     (copy / "right.py").write_text(right, encoding="utf-8")
     commands = [f"python {name}.py --steps 8 --checkpoint {{temporary}}/last.pt" for name in ("right", "broken")]
     settings = OraclesSettings(resume=tuple(ResumeSettings(train=each, resume=each) for each in commands), steps=4)
-    kept, lost = ask(Subject(copy, Path(sys.executable)), settings, copy, tmp_path_factory.mktemp("runs"))
+    folder = tmp_path_factory.mktemp("runs")
+    questions = resume.questions(settings, copy, folder)
+    kept, lost = answered(Subject(copy, Path(sys.executable)), folder, questions)
     assert (kept.status, lost.status) == (Status.PASS, Status.FAIL), (kept.actual, lost.actual)
     assert BREAKS["resumed"]["run"] in lost.actual
 
