@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from verifygate.sources import left_out
 from verifygate.sources.discovery import read_sources
 
 TREE = (
@@ -51,6 +52,10 @@ LISTS = (
     {"pkg/a": "b/\n!b/\n"},
     {"": "made.py\r\nout/\r\n"},
     {"": "!!made.py\nmade.py\n!made.py\nmade\n"},
+    {"": "\ufeffmade.py\n"},
+    {"": "x\n\ufeffmade.py\n"},
+    {"": "never\x0cmade.py\x0b*.py\x85*.py\u2028*.py\r*.py\n"},
+    {"": "out/**  \n!out/keep.py\n"},
 )
 
 
@@ -92,6 +97,33 @@ def test_what_git_keeps_is_read_although_it_is_ignored(tmp_path: Path):
     sources = read_sources(tmp_path, ["."])
     assert [file.path for file in sources] == ["added.py", "train.py"]
     assert sources.left_out == ((".gitignore:1: *", 1, ("scratch.py",)),)
+
+
+def test_what_git_keeps_is_read_where_a_link_leads_to_it(tmp_path: Path):
+    """Git keeps a link, and nothing behind it: a change could commit a program and a link of an ignored name."""
+    write(tmp_path, {".gitignore": "data\n", ".kept/train.py": "x = 1\n", ".other/made.py": "x = 1\n"})
+    for link in ("data", "pkg/data"):
+        (tmp_path / link).parent.mkdir(exist_ok=True)
+        (tmp_path / link).symlink_to(tmp_path / ".kept")
+    (tmp_path / "pkg" / "more" / "data").mkdir(parents=True)
+    (tmp_path / "pkg" / "more" / "data" / "other").symlink_to(tmp_path / ".other")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-f", "data", "pkg", ".kept")
+    sources = read_sources(tmp_path, ["."])
+    assert [file.path for file in sources] == ["data/train.py", "pkg/data/train.py"]
+    assert [each.examples for each in sources.left_out] == [("pkg/more/data/other/made.py",)]
+
+
+def test_a_pattern_that_many_lists_have_is_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A list in each of many folders would cost all their names times all their patterns."""
+    asked: list[str] = []
+    monkeypatch.setattr(left_out, "matching", lambda _names, pattern: asked.append(pattern) or [])
+    git(tmp_path, "init", "-q")
+    write(
+        tmp_path, {f"p{number}/{name}": "never.py\n*.log\n" for number in range(5) for name in ("a.py", ".gitignore")}
+    )
+    assert len(read_sources(tmp_path, ["."])) == 5
+    assert asked == ["*.log"]
 
 
 def test_without_a_repository_everything_is_read(tmp_path: Path):

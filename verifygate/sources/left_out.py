@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import filter as matching
 from functools import cached_property
@@ -40,7 +41,7 @@ class Patterns:
 
         self._numbers = list(lines)
         # `a/**` is about what lies in `a`, and not about `a`, which pathspec takes for the same.
-        texts = [f"{text}/*" if text.endswith("/**") else text for text in lines.values()]
+        texts = [f"{text}/*" if (text := each.rstrip(" ")).endswith("/**") else each for each in lines.values()]
         self._spec: GitIgnoreSpec = GitIgnoreSpec([GitIgnoreSpecPattern(text) for text in texts], backend="simple")
 
     def match(self, path: str) -> tuple[bool, int] | None:
@@ -122,27 +123,30 @@ def _ignored(start: str, paths: Collection[str], policy: Path | None) -> dict[st
     """Those of the paths below a folder that git ignores and does not keep, and the line that says so."""
     rules = _IgnoreFiles(start, paths, policy)
     found = {path: why for path in paths if (why := rules.why(path))}
-    by_repository: dict[str, list[str]] = {}
+    by_repository: dict[str, dict[str, str]] = {}
     for path in found:
-        by_repository.setdefault(rules.repository(os.path.dirname(path)), []).append(path)  # noqa: PTH120 - text
+        folder, _, name = path.rpartition("/")
+        home = os.path.relpath(os.path.realpath(f"{start}/{folder}"), start)  # git keeps nothing behind a link
+        repository = rules.repository("" if home == "." else home)
+        by_repository.setdefault(repository, {})[path] = os.path.relpath(f"{start}/{home}/{name}", repository)
     for repository, some in by_repository.items():
-        for path in _kept(repository, start, some):
+        for path in _kept(repository, some):
             del found[path]
     return found
 
 
-def _kept(repository: str, start: str, paths: Sequence[str]) -> list[str]:
-    """Those of the paths that git keeps, or may keep."""
+def _kept(repository: str, paths: Mapping[str, str]) -> Sequence[str]:
+    """Those of the paths that git keeps, or may keep; each has the one that it has in the repository."""
     from verifygate.sources import git  # few trees ignore a source of theirs
 
-    named = {os.path.relpath(f"{start}/{path}", repository): path for path in paths}
+    asked = sorted(set(paths.values()))
     try:
         if git.place_of(Path(repository)) is None:
             return list(paths)
-        tracked = git.tracked(Path(repository), [*named] if len(named) <= MOST_NAMED else ["."])
+        tracked = set(git.tracked(Path(repository), asked if len(asked) <= MOST_NAMED else ["."]))
     except UsageError:  # part of its data is missing
         return list(paths)
-    return [named[each] for each in tracked if each in named]
+    return [path for path, inside in paths.items() if inside in tracked]
 
 
 class _Rules(NamedTuple):
@@ -168,7 +172,8 @@ class _IgnoreFiles:
     def __init__(self, start: str, paths: Collection[str], policy: Path | None) -> None:
         self._start = start
         self._top = repository_of(start)
-        self._names = sorted({name for path in paths for name in path.split("/")})
+        self._names = frozenset(name for path in paths for name in path.split("/"))
+        self._is_here: dict[str, bool] = {}
         self._policy = repository_of(os.path.realpath(policy)) if policy is not None else None
         self._known: dict[str, tuple[_Rules, ...]] = {}
         self._why: dict[str, str] = {"": ""}
@@ -237,8 +242,8 @@ class _IgnoreFiles:
             return
         texts = {
             number: text
-            for number, line in enumerate(data.decode("utf-8", "surrogateescape").splitlines(), 1)
-            if (text := line.lstrip("\ufeff")) and self._may_match(text)
+            for number, line in enumerate(data.removeprefix(BOM_UTF8).split(b"\n"), 1)
+            if self._may_match(text := line.removesuffix(b"\r").decode("utf-8", "surrogateescape"))
         }
         if texts:
             yield _Rules(place, IGNORE_FILE if inside == "." else f"{inside}/{IGNORE_FILE}", *_usable(texts))
@@ -252,7 +257,11 @@ class _IgnoreFiles:
             last += "*"
         if "\\" in last or "[^" in last:
             return True
-        return bool(matching(self._names, last))
+        if (known := self._is_here.get(last)) is None:  # the lists of a tree have many patterns in common
+            is_name = re.search(r"[*?\[]", last) is None
+            known = last in self._names if is_name else bool(matching(self._names, last))
+            self._is_here[last] = known
+        return known
 
 
 def _usable(texts: Mapping[int, str]) -> tuple[Patterns, Mapping[int, str]]:
