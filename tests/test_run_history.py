@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -139,6 +140,33 @@ def test_the_folder_of_reports_is_no_place_for_it(project: Path, capsys: pytest.
     """Each run replaces that folder."""
     assert main(["run", "--stage", "static", "--history", "reports/latest/history.jsonl"]) == 2
     assert "each run replaces" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("folder", ["not/there", "train.py"])
+def test_a_folder_that_is_none_is_told_before_anything_runs(
+    project: Path, folder: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["run", "--stage", "static", "--history", f"{folder}/kept.jsonl"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"verifygate: error: {folder}/kept.jsonl: ")
+    assert told.count("\n") == 1
+    assert not (project / "reports").exists() or not list((project / "reports").iterdir())
+
+
+def test_a_full_disk_leaves_the_history_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Half a line at its end would be wrong input to each run that follows."""
+    path, write = tmp_path / "kept.jsonl", os.write
+    run_history.add(path, ONE)
+
+    def full(handle: int, data: bytes) -> int:
+        if len(data) < 100:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(handle, data[:100])
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(UsageError, match="cannot be written: No space left"):
+        run_history.add(path, ONE)
+    assert run_history.read(path) == (ONE,)
 
 
 def test_a_run_without_a_score_has_its_mark():

@@ -23,6 +23,7 @@ from verifygate.model.past_run import PastRun
 
 MOST_KEPT = 200
 MOST_BYTES = 1024 * 1024
+_REMEDY = "name another file with --history"
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 
 
@@ -43,8 +44,11 @@ def entry_of(report: Report) -> PastRun:
 
 
 def read(path: Path) -> tuple[PastRun, ...]:
-    """The runs that a file holds, the oldest first; none where there is no file yet. Raises UsageError."""
+    """The runs that a file holds, the oldest first; none where there is no file yet. Raises UsageError, also where
+    none could be made."""
     if not os.path.lexists(path):
+        if not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+            raise UsageError("its folder is not there, or cannot be written to", where=str(path), remedy=_REMEDY)
         return ()
     with _Locked(path, os.O_RDWR) as file:
         return file.runs()
@@ -115,15 +119,17 @@ class _Locked:
         self._write(b"".join(map(_line, runs)))
 
     def _write(self, data: bytes) -> None:
+        size = os.fstat(self._handle).st_size
         try:
             while data:
                 data = data[os.write(self._handle, data) :]
         except OSError as error:
+            os.ftruncate(self._handle, size)  # part of a line would stop every later run
             raise self._refused(f"cannot be written: {error.strerror}") from None
 
     def _refused(self, problem: str, line: int = 0) -> UsageError:
         where = f"{self._path}:{line}" if line else str(self._path)
-        return UsageError(problem, where=where, remedy="remove it, or name another file with --history")
+        return UsageError(problem, where=where, remedy=f"remove it, or {_REMEDY}")
 
 
 def _line(run: PastRun) -> bytes:
