@@ -71,3 +71,18 @@ def test_an_interpreter_that_cannot_be_started_is_told_to_each(tmp_path: Path, m
     each = [asking(tmp_path, ("python a.py",)), asking(tmp_path, ("python b.py",))]
     ends = answered_together(Subject(tmp_path, Path("missing")), tmp_path / "private", each)
     assert [str(end) for end in ends] == ["no such interpreter"] * 2
+
+
+def test_no_run_is_ended_before_its_own_time_is_over(tmp_path: Path) -> None:
+    """Of three runs on two cores, the longest may begin when each of the others has ended."""
+    given = []
+
+    class Watched(Subject):
+        def run(self, *_given: object, seconds: float, **_more: object) -> None:  # type: ignore[override]
+            given.append(seconds)
+
+    subject = Watched(tmp_path, Path(sys.executable))
+    for number, seconds in enumerate(([900.0], [100.0, 100.0, 900.0])):
+        (folder := tmp_path / str(number)).mkdir()
+        runs.run_jobs(subject, [Job("python a.py", tmp_path, seconds=each) for each in seconds], folder, parallel=2)
+        assert given[-1] >= runs.START_SECONDS + (900.0 if number == 0 else 1000.0)

@@ -231,7 +231,8 @@ def _run_forked(subject: Subject, jobs: Sequence[Job], folder: Path, parallel: i
     preload = ["pytest"] if any(job["command"][:2] == ["-m", "pytest"] for job in asked) else []
     orders = folder / "orders.json"
     orders.write_text(json.dumps({"parallel": parallel, "preload": preload, "jobs": asked}), encoding="utf-8")
-    limit = START_SECONDS + sum(job.seconds for job in jobs) / parallel
+    seconds = [job.seconds for job in jobs]
+    limit = START_SECONDS + sum(seconds) / parallel + max(seconds)  # the last to begin may be the longest
     subject.run(
         [str(start), "oracle.fork_server", str(orders)],
         seconds=limit,
