@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import struct
 import sys
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 
 from verifygate.config.settings import OraclesSettings
 from verifygate.execution.oracles import ask_the_oracles, edge_cases, inf_injection, planning, scale_invariance
-from verifygate.execution.oracles.planning import INF, Entry
+from verifygate.execution.oracles.answers import Answer
+from verifygate.execution.oracles.planning import INF, Entry, _worse
 from verifygate.execution.oracles.runs import EntryError, Job, Seen, words
+from verifygate.execution.oracles.step import _check
 from verifygate.execution.scrub import Scrubber
 from verifygate.model import Status
 from verifygate.process.subject import Subject
@@ -119,25 +122,40 @@ def test_a_precision_that_a_framework_drops_without_a_word(precision: str, regio
         ({"event": "delegated", "framework": "Accelerate", "precision": "fp16"}, True),
     ],
 )
-def test_a_float32_program_is_not_asked_what_an_overflow_does(
-    sign: dict[str, Any], asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_float32_program_is_not_asked_what_an_overflow_does(sign: dict[str, Any], asked: bool, tmp_path: Path):
     """An inf that reaches the weights of a program without mixed precision is no fault of its precision."""
     poisoned = run(1.0, float("inf"))
     seen = Seen((sign, *run(1.0, 2.0).events))
     jobs: list[Job] = []
-
-    def run_jobs(_subject: Subject, given: list[Job], _folder: Path) -> list[Seen]:
-        jobs.extend(given)
-        return [seen if not any(name == "injection" for name, _ in each.instruments) else poisoned for each in given]
-
-    monkeypatch.setattr(planning, "run_jobs", run_jobs)
     entry = Entry(tmp_path, "python train.py")
-    planning.examine(
-        Subject(tmp_path, Path(sys.executable)), OraclesSettings(), [entry], tmp_path / "runs", edges=False
-    )
+    asking = planning.questions(OraclesSettings(), [entry], edges=False)
+    batch = list(next(asking))
+    with contextlib.suppress(StopIteration):
+        while True:
+            jobs += batch
+            injected = [any(name == "injection" for name, _ in each.instruments) for each in batch]
+            batch = list(asking.send([poisoned if each else seen for each in injected]))
     assert any(name == "injection" for each in jobs for name, _ in each.instruments) is asked
     assert (entry.answers[INF].status is Status.NOT_APPLICABLE) is not asked
+
+
+@pytest.mark.parametrize(
+    ("other", "required"),
+    [
+        (Answer(Status.PASS, "the weights stay as they were"), False),
+        (Answer(Status.NOT_MEASURED, "the entry died"), True),
+        (Answer(Status.FAIL, "the inf reaches the weights past the scaler"), True),
+    ],
+)
+def test_what_nothing_in_amp_asks_for_blocks_nothing(other: Answer, required: bool, tmp_path: Path):
+    """bfloat16 has no scaler that would skip a step: an inf that reaches the weights is shown, whatever others say."""
+    poisoned = {"event": "poisoned", "window": 0, "optimizer": 0, "site": ["train.py", 8]}
+    unguarded = inf_injection.judge(Seen((poisoned, stepped(float("inf"), 1.0, finite=False))), guarded=False)
+    check = _check(INF, [(1, unguarded), (2, other)], Scrubber(tmp_path, tmp_path))
+
+    assert (unguarded.status, unguarded.advises) == (Status.PARTIAL, True)
+    assert check.required is required
+    assert _worse(unguarded, other).status is (other.status if required else Status.PARTIAL)
 
 
 def test_a_watch_that_could_not_be_installed_is_no_pass():

@@ -40,6 +40,8 @@ class Answer:
     remedy: str = ""
     emulated: bool = False
     """Whether CUDA was emulated in the runs that it speaks of."""
+    advises: bool = False
+    """It shows what the project may want to guard against, and breaks no rule of AMP: it blocks nothing."""
 
 
 def with_cuda_emulated(answer: Answer, runs: Iterable[Seen]) -> Answer:

@@ -63,9 +63,8 @@ def judge(seen: Seen, *, guarded: bool, may_stop: bool = False, what: str = "an 
     broken = [step for step in (*window.inside, *window.behind) if step["event"] == "stepped" and not step["finite"]]
     if broken and not guarded:
         text = f"{UNGUARDED}: {what} {where} reaches the weights"
-        return Answer(
-            Status.PARTIAL, text, (Fact(text, place(broken[0])),), (), "stop, or skip the step, on inf or NaN"
-        )
+        remedy = "stop, or skip the step, on inf or NaN"
+        return Answer(Status.PARTIAL, text, (Fact(text, place(broken[0])),), (), remedy, advises=True)
     if seen.error is not None:
         return _stopped(seen, window, f"{what} {where}", guarded and not may_stop, faults)
     if faults or damage or broken:

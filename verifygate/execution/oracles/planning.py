@@ -26,6 +26,11 @@ ORDER = (Status.FAIL, Status.PARTIAL, Status.NOT_MEASURED, Status.PASS, Status.N
 """The answer of a check is the worst of its entries' answers."""
 
 
+def rank(answer: Answer) -> tuple[int, bool]:
+    """How bad an answer is, the worst first: advice is better than what was not measured."""
+    return ORDER.index(Status.NOT_MEASURED if answer.advises else answer.status), answer.advises
+
+
 @dataclass
 class Entry:
     """One entry, how its scaler is used, and the answers found so far."""
@@ -228,4 +233,4 @@ def _settle(
 def _worse(one: Answer | None, other: Answer) -> Answer:
     if one is None:
         return other
-    return min((one, other), key=lambda answer: ORDER.index(answer.status))
+    return min((one, other), key=rank)

@@ -14,13 +14,13 @@ from verifygate.execution.oracles.planning import (
     CAPABILITY,
     INF,
     NUMBERS,
-    ORDER,
     SCALE,
     SCHEDULE,
     UPDATE,
     Entry,
     entries_of,
     questions,
+    rank,
 )
 from verifygate.execution.oracles.runs import EntryError, Questions, answered_together
 from verifygate.execution.recorded_trace import read_trace
@@ -180,7 +180,7 @@ def _check(name: str, answers: Sequence[tuple[int, Answer]], scrubber: Scrubber)
             expected=question.expected,
             actual=f"not configured: {HOW}",
         )
-    ordered = sorted(answers, key=lambda pair: ORDER.index(pair[1].status))
+    ordered = sorted(answers, key=lambda pair: rank(pair[1]))
     worst = ordered[0][1]
     facts = [
         (entry, answer.emulated, fact.text, scrubber.inside(fact.place[0]), fact.place[1])
@@ -192,7 +192,7 @@ def _check(name: str, answers: Sequence[tuple[int, Answer]], scrubber: Scrubber)
         id=identity,
         title=question.title,
         status=worst.status,
-        required=question.required or (question.fails and worst.status is Status.FAIL),
+        required=(question.required and not worst.advises) or (question.fails and worst.status is Status.FAIL),
         weight=question.weight,
         expected=question.expected,
         actual="; ".join(
