@@ -216,6 +216,16 @@ def test_a_token_that_the_checkout_keeps_in_a_file_of_its_own_is_seen(clone: Clo
     assert "persist-credentials: false" in ended.said
 
 
+def test_a_token_in_the_checkout_of_another_user_is_seen(clone: Clone) -> None:
+    """So it is in a container: git says nothing of such a repository's configuration unless it is told that it may."""
+    git(clone.folder, "config", "http.https://github.com/.extraheader", "AUTHORIZATION: basic abc")
+    runner = clone.runner("pull_request")
+    another = {**runner.environment, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+    ended = clone.act("pull_request", stages="all", runner=runner._replace(environment=another))
+    assert ended.code == 2
+    assert "persist-credentials: false" in ended.said
+
+
 def test_the_static_stage_may_run_beside_a_token_for_git(clone: Clone) -> None:
     """It runs nothing of the project."""
     git(clone.folder, "config", "http.https://github.com/.extraheader", "AUTHORIZATION: basic abc")
