@@ -214,3 +214,29 @@ def test_less_is_printed_and_does_not_fail(project: Path, capsys: pytest.Capture
 def test_exit_zero_is_about_findings_alone(project: Path):
     (project / "other.py").write_text("# autocast\ndef f(:\n", encoding="utf-8")
     assert main(["check", "other.py", "--exit-zero"]) == 2
+
+
+def test_patterns_of_the_configuration_are_relative_to_it_however_a_folder_is_named(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """By its whole path, or from outside: a folder of that name elsewhere is another one."""
+    (project / "verifygate.toml").write_text('[project]\nexclude = ["/other.py", "/helper.py", "/train.py"]\n')
+    (project / "tools" / "other.py").write_text(OTHER, encoding="utf-8")
+    config = ("--config", str(project / "verifygate.toml"))
+    assert checked(capsys, ".") == (1, [("AMP201", "tools/other.py", 11)])
+    assert checked(capsys, str(project)) == (1, [("AMP201", f"{project}/tools/other.py", 11)])
+    monkeypatch.chdir(project.parent)
+    assert checked(capsys, project.name, *config) == (1, [("AMP201", f"{project.name}/tools/other.py", 11)])
+
+
+def test_a_command_that_settles_a_finding_says_where_it_is_to_be_run(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Its paths are those from the root, and not those from here."""
+    clip = "        torch.nn.utils.clip_grad_norm_"
+    text = OTHER.replace("batches):", "batches, helper):").replace(clip, f"        helper.do(scaler)\n{clip}")
+    (project / "tools" / "train.py").write_text(f"{text}\n\ntrain(*given())\n", encoding="utf-8")
+    monkeypatch.chdir(project / "tools")
+    assert main(["check", "--no-cache", "train.py"]) == 1
+    command = "run `verifygate probe -- python tools/train.py`, from the folder `..`"
+    assert f"settled by: {command}\n" in capsys.readouterr().out

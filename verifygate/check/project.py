@@ -70,10 +70,12 @@ def read_asked(
 ) -> Asked:
     """Read what is asked for. `configured` is the folder of the configuration, `sources` are those it names.
 
-    With `rooted`, paths are relative to the project's root whatever is named. `text` is a file that is being edited,
-    and its bytes. Raises UsageError.
+    With `rooted`, paths are relative to the project's root whatever is named; so they are where patterns of `exclude`,
+    which are relative to it, would else meet other paths. `text` is a file that is being edited, and its bytes. Raises
+    UsageError.
     """
     named = (text[0],) if text is not None else paths or HERE
+    rooted |= bool(exclude) and (start != configured or any(map(os.path.isabs, named)))
     if text is None and not rooted and not any((start / each).is_file() for each in named):
         return Asked(named_sources(paths, exclude), start, exclude=Exclusion(exclude))
     places = [_placed(start, each) for each in named]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from verifygate.base.records import replace
 from verifygate.model.check_report import CheckReport
-from verifygate.model.finding import Finding
+from verifygate.model.finding import SETTLED_BY, Detail, Finding
 from verifygate.model.precision_contract import ContractRow, PrecisionContract
 from verifygate.model.source_facts import NotFollowed
 
@@ -62,7 +62,16 @@ def _finding(finding: Finding, shown: Callable[[str], str]) -> Finding:
         path=shown(finding.path),
         steps=tuple(replace(each, path=shown(each.path)) for each in finding.steps),
         places=tuple(replace(each, path=shown(each.path)) for each in finding.places),
+        details=tuple(_detail(each, shown) for each in finding.details),
     )
+
+
+def _detail(detail: Detail, shown: Callable[[str], str]) -> Detail:
+    """What settles a finding names commands, and places, as they are from the root."""
+    if detail.label != SETTLED_BY:
+        return detail
+    *others, last = detail.values
+    return replace(detail, values=(*others, f"{last}, from the folder `{shown('.')}`"))
 
 
 def _row(row: ContractRow, shown: Callable[[str], str]) -> ContractRow:
