@@ -67,3 +67,14 @@ def test_what_is_handed_over_may_run(register: str, call: str):
 )
 def test_a_clip_of_scaled_gradients_is_certain_else(settle: str, register: str, call: str):
     assert certainties(settle, register, call) == [Certainty.CERTAIN]
+
+
+@pytest.mark.parametrize("call", ["bus.settle(scaler, optimizer)", "bus.settle(optimizer, grad_scaler=scaler)"])
+def test_a_method_out_of_sight_that_is_given_the_scaler_may_run_it(call: str):
+    """Also one of a name that nothing in the project has."""
+    assert certainties("pass", "", call) == [Certainty.LIKELY]
+
+
+@pytest.mark.parametrize("call", ["bus.settle(optimizer)", "bus.scaled(scaler.get_scale())"])
+def test_a_method_out_of_sight_that_is_given_no_scaler_does_not(call: str):
+    assert certainties("pass", "", call) == [Certainty.CERTAIN]

@@ -18,8 +18,8 @@ from verifygate.static.lowering.event_graph import Backward, Branch, Escape
 from verifygate.static.lowering.gradient_hooks import note_gradient_hook, run_gradient_hooks
 from verifygate.static.lowering.handed_over import is_out_of_sight
 from verifygate.static.lowering.inlining import inline
-from verifygate.static.syntax.names import last_name
 from verifygate.static.values.access_paths import AccessPath, Root
+from verifygate.static.values.call_filter import scalers_given
 from verifygate.static.values.domain import FunctionValue
 from verifygate.static.values.overrides import is_left_open
 
@@ -73,12 +73,7 @@ def note_call_for_its_effect(call: ast.Call, here: Activation) -> None:
 
 def _is_given_a_scaler(call: ast.Call, here: Activation) -> bool:
     """Whether a call is given a scaler, under a name that says so."""
-    given = [each for each in (*call.args, *(word.value for word in call.keywords)) if _may_name_a_scaler(each)]
-    return any(here.roles.scaler(each, here.frame) for each in given)
-
-
-def _may_name_a_scaler(expr: ast.expr) -> bool:
-    return isinstance(expr, ast.Name | ast.Attribute) and "scal" in last_name(expr).lower()
+    return any(here.roles.scaler(each, here.frame) for each in scalers_given(call))
 
 
 def _lower_meaning(meaning: CallEffect, call: ast.Call, here: Activation) -> None:

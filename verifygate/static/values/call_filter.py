@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from verifygate import torch_names
 from verifygate.static.symbols.program import Function, Members, Module
-from verifygate.static.syntax.names import simple_name
+from verifygate.static.syntax.names import last_name, simple_name
 from verifygate.static.syntax.traversal import children
 from verifygate.static.values.domain import Frame
 from verifygate.static.values.evaluator import Evaluator
@@ -27,6 +27,12 @@ _SIGNALS = (
     | {"zero_", "add_", "mul_", "div_", "copy_", "where", "append", "extend", "add"}
 )
 """Methods that mean something in the protocol, whoever has them."""
+
+
+def scalers_given(call: ast.Call) -> list[ast.expr]:
+    """The arguments of a call whose name says that they are scalers."""
+    given = (*call.args, *(word.value for word in call.keywords))
+    return [each for each in given if isinstance(each, ast.Name | ast.Attribute) and "scal" in last_name(each).lower()]
 
 
 class CallFilter:
@@ -61,10 +67,10 @@ class CallFilter:
         return func.__class__ is not ast.Attribute or func.attr in self._bound or func.attr in _SIGNALS
 
     def may_hold(self, expr: ast.expr) -> bool:
-        """Whether some call in an expression can mean or run anything."""
+        """Whether some call in an expression can mean or run anything, or is given a scaler, whatever it runs."""
         known = self._asked.get(expr)
         if known is None:
-            if expr.__class__ is ast.Call and self.may_mean(expr):
+            if expr.__class__ is ast.Call and (self.may_mean(expr) or scalers_given(expr)):
                 known = True
             else:
                 known = any(self.may_hold(child) for child in children(expr))  # type: ignore[arg-type]
