@@ -60,12 +60,13 @@ def mutate(
     progress: Progress,
 ) -> MutationReport:
     """Make all mutants and put them to the witnesses; `everybody`: ask each about each."""
-    before = analyse(sources, settings.selection(sources.paths), merged=False)
+    selection = settings.selection(sources.paths)  # a mutant allows the versions that its original allows
+    before = analyse(sources, selection, merged=False)
     moves = mutants_of(sources, before.constructs)
     trials = [Trial(move) for move in moves if not move.same_code]
     for number, trial in enumerate(trials, start=1):
         progress(f"mutant {number} of {len(trials)}: asking the rules")
-        after = analyse(trial.move.sources(sources), settings.selection(sources.paths), merged=False)
+        after = analyse(trial.move.sources(sources), selection, merged=False)
         trial.noticed(STATIC, _new(after.findings, before.findings))
     silent: list[str] = []
     with temporary_folder("mutants") as folder:
