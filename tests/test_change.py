@@ -11,6 +11,7 @@ import pytest
 from verifygate.base.errors import UsageError
 from verifygate.cli import main
 from verifygate.config.settings import StaticSettings
+from verifygate.config.tree_versions import TreeVersions, altered_versions
 from verifygate.gate import run
 from verifygate.model import StageResult
 from verifygate.sources.file import SourceFile
@@ -309,3 +310,22 @@ def test_a_tree_that_has_nothing_in_common_with_the_base_ends_2(repository: Path
 
     assert main(["run", "--stage", "static", "--since", "main"]) == 2
     assert "this tree and `main` have no commit in common" in capsys.readouterr().err
+
+
+def test_versions_that_a_change_says_otherwise_are_told(repository: Path):
+    """A pin beside a file decides which rules are about it: nobody may switch one off by it without a word."""
+    (repository / "new").mkdir()
+    (repository / "new" / "train.py").write_text(FAULTY, encoding="utf-8")
+    (repository / "new" / "requirements.txt").write_text("torch==1.12\n", encoding="utf-8")
+    main(["run", "--stage", "static", "--since", "HEAD"])
+    assert report(repository)["changes"]["precision"][-1] == "torch in new: any -> 1.12"
+    assert "- precision: torch in new: any" in (repository / "reports/latest/gate.md").read_text(encoding="utf-8")
+
+
+def test_a_version_that_many_folders_have_is_told_once():
+    before = TreeVersions({"": {"torch": ">=2.5"}})
+    after = TreeVersions({"": {"torch": "2.1", "lightning": "2.0"}, "docs": {"torch": ">=2.5"}})
+    assert altered_versions(before, after, ["a.py", "b/c.py", "d/e/f.py", "docs/conf.py"]) == (
+        "lightning in the root and 2 more folders: any -> 2.0",
+        "torch in the root and 2 more folders: >=2.5 -> 2.1",
+    )

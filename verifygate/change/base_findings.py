@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from verifygate.base.records import record
 from verifygate.change.moved_code import stood_elsewhere
-from verifygate.config.tree_versions import versions_of_tree
+from verifygate.config.tree_versions import TreeVersions, versions_of_tree
 from verifygate.model import Finding
 from verifygate.sources import git
 from verifygate.sources.commit_tree import CommitTree
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from verifygate.config.rule_selection import RuleSelection
     from verifygate.static.analysis_result import AnalysisResult
     from verifygate.static.engine import Kept
+
+
+def versions_at(paths: Iterable[str], root: Path, commit: str) -> TreeVersions:
+    """What a commit says of the versions that files at these paths, relative to `root`, run on."""
+    return versions_of_tree(paths, root, lambda folder: CommitTree(folder, commit))
 
 
 @record
@@ -52,8 +57,7 @@ class BaseFindings:
         files = [each for each in git.files_at(root, commit, AUDITED) if is_audited(each.path)]
         beside = [each for each in git.configuration_at(root, commit) if is_audited(each.path)]
         sources, renamed = Sources(files, configuration=beside), git.renames(root, commit)
-        allowed = versions_of_tree(sources.paths, root, lambda folder: CommitTree(folder, commit))
-        selection = selection.allowing(allowed)
+        selection = selection.allowing(versions_at(sources.paths, root, commit))
         found = analyse(sources, selection, with_constructs=False, known_as=renamed, means=Means(0, kept))
         return cls(commit, sources, renamed, found, selection)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from verifygate.base.counts import counted
 from verifygate.base.regular_files import repository_of
 from verifygate.config.version_pins import TORCH, FolderFiles, ProjectFiles, allowed_versions
 
@@ -45,6 +46,22 @@ def versions_of_tree(
         if found != _nearest(folder, by_folder) or posixpath.isabs(folder) or folder.startswith(".."):
             by_folder[folder] = found
     return TreeVersions(by_folder, tuple(sorted(torch)))
+
+
+def altered_versions(before: TreeVersions, after: TreeVersions, paths: Iterable[str]) -> tuple[str, ...]:
+    """What files are allowed to run on otherwise than before: `torch in src: >=2.5 -> 1.12`, each with one folder."""
+    folders: dict[tuple[str, str, str], list[str]] = {}
+    for folder in sorted({posixpath.dirname(path) for path in paths}):
+        was, now = (each.of(posixpath.join(folder, "file")) for each in (before, after))
+        for package in sorted(was.keys() | now.keys()):
+            if was.get(package) != now.get(package):
+                change = (package, was.get(package, "any"), now.get(package, "any"))
+                folders.setdefault(change, []).append(folder or "the root")
+    lines = []
+    for (package, old, new), where in folders.items():
+        more = f" and {counted(len(where) - 1, 'more folder')}" if where[1:] else ""
+        lines.append(f"{package} in {where[0]}{more}: {old} -> {new}")
+    return tuple(lines)
 
 
 def _nearest(folder: str, by_folder: Mapping[str, Versions]) -> Versions:

@@ -9,9 +9,10 @@ from pathlib import Path, PurePosixPath
 
 from verifygate.base.lifeline import temporary_folder
 from verifygate.baseline import apart
-from verifygate.change.base_findings import BaseFindings
+from verifygate.change.base_findings import BaseFindings, versions_at
 from verifygate.change.moved_code import code_around
 from verifygate.config.settings import Settings, VerdictSettings
+from verifygate.config.tree_versions import altered_versions
 from verifygate.model import (
     Changes,
     Outcome,
@@ -96,7 +97,12 @@ class BaseRevision:
         return [SourceFile(self.found.renamed.get(file.path, file.path), file.data) for file in self.found.sources]
 
     def changes(
-        self, stages: Sequence[StageResult], inherited: Set[str], moved: Mapping[str, str], sources: Sources
+        self,
+        stages: Sequence[StageResult],
+        inherited: Set[str],
+        moved: Mapping[str, str],
+        sources: Sources,
+        settings: Settings,
     ) -> Changes:
         """What became of the revision's findings; `inherited` are the fingerprints that stood then."""
         now = {finding.fingerprint: finding for stage in stages for finding in stage.findings}.values()
@@ -121,7 +127,10 @@ class BaseRevision:
             fixed=mended if looked else (),
             removed=tuple(each for each in gone if each not in mended) if looked else (),
             cannot_tell=() if looked else gone,
-            precision=tuple(line for stage in stages for line in self._precision_changes(stage)),
+            precision=(
+                *(line for stage in stages for line in self._precision_changes(stage)),
+                *self._version_changes(sources, settings),
+            ),
             suppressed=tuple(
                 f"{each.path}:{each.line}: {each.rule}: {each.reason}"
                 for each in self._suppressions_added(stages, sources)
@@ -182,6 +191,11 @@ class BaseRevision:
         if not isinstance(stage.details, StaticDetails):
             return ()
         return altered(self.found.analysed.contract, stage.details.contract)
+
+    def _version_changes(self, sources: Sources, settings: Settings) -> tuple[str, ...]:
+        """What a change says otherwise of the versions that files run on: these decide which findings there are."""
+        before = versions_at(sources.paths, settings.root, self.commit)
+        return altered_versions(before, settings.selection(sources.paths).allowed, sources.paths)
 
 
 def _suppressions(stage: StageResult) -> tuple[Suppression, ...]:

@@ -252,7 +252,7 @@ def _report(
         parts=judgement.parts,
         waivers=judgement.waivers,
         contradictions=found.merged.contradictions,
-        changes=base.changes(judgement.stages, found.inherited, found.moved, start.sources) if base else None,
+        changes=base.changes(judgement.stages, found.inherited, found.moved, start.sources, settings) if base else None,
         impacts=impacts_of(findings),
         backgrounds=backgrounds_of(findings, start.sources),
         policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),

@@ -98,7 +98,8 @@ class Changes(Model):
     """Gone with the file that it was in: nobody mended it."""
 
     precision: tuple[str, ...] = ()
-    """What differs in the precision contract: `reduction: float32 -> bfloat16, config.yaml:14`."""
+    """What differs in the precision contract: `reduction: float32 -> bfloat16, config.yaml:14`; and in the versions
+    that files run on: `torch in src: >=2.5 -> 2.1`."""
     suppressed: tuple[str, ...] = ()
     """Suppressions that were added: `train.py:8: AMP201: reason`."""
     renamed: tuple[str, ...] = ()
