@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 TABLE = Path(__file__).parent / "accuracy" / "measured.toml"
 HOW = {
     "labels": "`verifygate accuracy --cases LABELS.json --checkouts DIR`, with labels made by a person before the run",
-    "threads": "each thread was turned into a small program, and `verifygate check` and `verifygate run` were run on it",
+    "threads": "each thread was turned into a small program, and `verifygate check` and `verifygate run` ran on it",
     "planted": "programs written for this, by somebody who did not write the rules",
     "read": "every answer was compared with the source by a person",
     "names": "`python tests/static/rename_measure.py`: the rules' own bad cases, with meaningless names",
