@@ -11,29 +11,29 @@ from pydantic import BaseModel, ConfigDict
 TABLE = Path(__file__).parent / "accuracy" / "measured.toml"
 HOW = {
     "labels": "`verifygate accuracy --cases LABELS.json --checkouts DIR`, with labels made by a person before the run",
-    "threads": "each thread was made a small program, `verifygate check` and `verifygate run` were run on it",
-    "planted": "programs written for this, by somebody else than who wrote the rules",
+    "threads": "each thread was turned into a small program, and `verifygate check` and `verifygate run` ran on it",
+    "planted": "programs written for this, by somebody who did not write the rules",
     "read": "every answer was compared with the source by a person",
-    "names": "`python tests/static/rename_measure.py`: the rules' own bad cases with names that say nothing",
+    "names": "`python tests/static/rename_measure.py`: the rules' own bad cases, with meaningless names",
     "seeded": "`python tests/static/seed_faults.py reference_impl`: faults put into correct code, one at a time",
 }
 _HEAD = """\
 # How much is found on real code
 
-The rules were measured on code that this project did not write, and that nobody who writes the rules had seen. Every
-row has the date and the commit of its measurement; a later version may be better or worse.
+The rules were measured on code that was not written for this project, and that the authors of the rules had not seen.
+Every row has the date and the commit of its measurement; a later version may be better or worse.
 
 **In short:** in a training loop that calls GradScaler itself, nearly every fault of the protocol is found, and correct
-code is hardly ever accused. Where a framework drives the precision, or weights are kept in half precision, most faults
-are missed. Read each finding that is only *likely*.
+code is rarely reported. Where a framework drives the precision, or weights are kept in half precision, most faults are
+missed. Review each finding that is only *likely*.
 """
 _TAIL = """\
 ## How it was measured
 
 {hows}
 
-Labels are the judgement of a person, and say little about code of another kind. A missed fault is no sign that the code
-was not looked at: [what the analysis cannot see](limits.md).
+Labels are the judgement of a person, and say little about other kinds of code. A fault can be missed in code that was
+analysed: [what the analysis cannot see](limits.md).
 """
 
 

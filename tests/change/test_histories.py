@@ -73,7 +73,7 @@ def _(repository: Any) -> Options:
     return STATIC
 
 
-@history("mends an old fault")
+@history("fixes an old fault")
 def _(repository: Any) -> Options:
     branch(repository)
     repository.commit(
@@ -82,7 +82,7 @@ def _(repository: Any) -> Options:
     return STATIC
 
 
-@history("is a README, and `main` has moved on since")
+@history("adds a README, and `main` has moved on since")
 def _(repository: Any) -> Options:
     branch(repository)
     repository.commit(README__md="a note\n")
@@ -92,7 +92,7 @@ def _(repository: Any) -> Options:
     return STATIC
 
 
-@history("leaves alone a test that is red on `main`")
+@history("does not touch a test that is red on `main`")
 def _(repository: Any) -> Options:
     branch(repository, test_it__py=RED + GREEN)
     repository.commit(more__py=SOUND)
@@ -162,7 +162,7 @@ def _(repository: Any) -> Options:
     return STATIC
 
 
-@history("comes with a CI event that is not known")
+@history("comes with an unknown CI event")
 def _(repository: Any) -> Options:
     branch(repository)
     repository.commit(old__py=SOUND)

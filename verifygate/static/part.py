@@ -317,10 +317,10 @@ def _assumed(match: Match | ConfigurationMatch, rule: Rule) -> tuple[Detail, ...
     """What keeps a match from being certain, and what would settle it, where that is known."""
     if match.certain:
         return ()
-    assumed = Detail(label="assumes", values=(match.assumes or "what the source leaves open is as described",))
+    assumed = (Detail(label="assumes", values=(match.assumes,)),) if match.assumes else ()
     run = match.settling.run if Witness.RUN in rule.witnesses else ""
     ways = tuple(filter(None, (match.settling.annotation, run and f"run {run}")))
-    return (assumed, Detail(label=SETTLED_BY, values=ways)) if ways else (assumed,)
+    return (*assumed, Detail(label=SETTLED_BY, values=ways)) if ways else assumed
 
 
 def _column(sources: Sources, place: Location | Setting) -> int:

@@ -127,7 +127,7 @@ def _problem(directive: suppressions.Directive, code: str) -> Finding | None:
         return _complaint(
             directive,
             SuppressionProblem.INVALID_SUPPRESSION,
-            f"a suppression of {code} says why: add the reason behind the bracket",
+            f"a suppression of {code} needs a reason: add it after the bracket",
         )
     return None
 

@@ -267,3 +267,19 @@ for x in load():
     inside = {"pkg/train.py": "from . import other\n" + text, "pkg/other.py": "", "pkg/__init__.py": ""}
     assert settled(inside, "AMP305") == ("likely", ()), "it is no script"
     assert settled({"train.py": text, "other.py": "import train\n"}, "AMP305") == ("likely", ())
+
+
+def test_a_likely_finding_without_a_known_assumption_names_none():
+    schedule = LOOP.format(optimizer="b", scaler="c", name="b", own="c") + "        scheduler.step()\n"
+    text = (
+        schedule.replace("data):", "data, scheduler):")
+        .replace("(net, b, c,", "(net,")
+        .replace(
+            "    for x in data:",
+            '    b = torch.optim.AdamW(net.parameters())\n    c = torch.amp.GradScaler("cuda")\n    for x in data:',
+        )
+    )
+    finding = found(text, "AMP213")
+    assert finding is not None
+    assert finding.certainty is Certainty.LIKELY
+    assert [each for each in finding.details if each.label == "assumes"] == []
