@@ -71,7 +71,8 @@ def pages() -> dict[str, str]:
 
 def rule_pages() -> dict[str, str]:
     """Code -> the page of every rule."""
-    found = {code: rule_page(loaded) for code, loaded in load_rules().items()}
+    ran = proof_runs()
+    found = {code: rule_page(loaded, ran.get(code, [])) for code, loaded in load_rules().items()}
     return found | {code: security_page(loaded) for code, loaded in security_rules().items()}
 
 
@@ -107,11 +108,16 @@ def _record(rows: dict[str, str]) -> str:
     return "\n".join(["| | |", "|---|---|", *(f"| {label} | {value} |" for label, value in rows.items())])
 
 
+def proof_runs() -> dict[str, list[proofs.Versions]]:
+    """Code -> the versions with which the proof of a rule ran, as it is now."""
+    proved = proofs.kept()
+    return {code: proofs.proved_with(code, claim, proved) for code, claim in proofs.claims().items()}
+
+
 def rules_page() -> str:
     """All rules in one table."""
     records = [loaded.rule for loaded in load_rules().values()] + [each.rule for each in security_rules().values()]
-    claims, proved = proofs.claims(), proofs.kept()
-    ran = {code: proofs.words(proofs.proved_with(code, claim, proved)) for code, claim in claims.items()}
+    ran = {code: proofs.words(versions) for code, versions in proof_runs().items()}
     rows = [
         f"| [{rule.code}]({_source(rule.code)}) | `{rule.name}` | {rule.severity.value} | {rule.summary} "
         f"| {ran.get(rule.code) or 'no run'} |"

@@ -18,7 +18,7 @@ from verifygate.model import Status
 from verifygate.requirements.queries import Oracle, QueryKind, RunEvent, RunQuery, ScaleBehaviour
 from verifygate.requirements.spec import Thresholds
 
-PAGE = (DOCS / "requirements.md").read_text(encoding="utf-8")
+PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("requirements.md", "queries.md"))
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 HEAD = """\
 title: T
