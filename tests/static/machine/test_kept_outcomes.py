@@ -51,6 +51,25 @@ def tests(value):
 counter = Counter()
 x = None
 """
+RAISES = """
+def inner():
+    state["n"] = 5
+    raise ValueError
+
+def outer():
+    inner()
+
+try:
+    inner()
+except ValueError:
+    state["n"] = 0
+if unheard_of > 3:
+    outer()
+try:
+    outer()
+except ValueError:
+    x = state["n"]
+"""
 STEP = "net = torch.nn.Linear(2, 2)\ndef step(n):\n    return n(torch.randn(2))\n"
 
 
@@ -76,6 +95,7 @@ def runs(text: str) -> tuple[Machine, Machine]:
         ("for _ in range(99):\n    x = reads('m')\n    state['m'] = 4", False),
         ("for _ in range(99):\n    x = hasattr(counter, 'm') and counter.m\n    counter.m = 4", False),
         ("for _ in range(99):\n    x = tests(3)", True),
+        (RAISES, True),
         (
             f"{STEP}for each in (False, True):\n    with torch.autocast('cuda', enabled=each):\n        x = step(net)",
             False,

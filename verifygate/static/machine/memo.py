@@ -263,7 +263,7 @@ class Memo(Core):
         before = self.state
         for each in kept.raised or () if self.handlers else ():
             self.handlers[-1].append(self._state_again(before, each, renaming, is_renamed=is_renamed))
-        if kept.raised is None:
+        if kept.raised is None or (kept.raised and not self.handlers):
             self.uncaught += 1
         self._emit_again(kept, renaming)
         self.state = self._state_again(before, kept.end, renaming, is_renamed=is_renamed)
