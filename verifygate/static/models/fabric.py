@@ -111,10 +111,10 @@ class FabricModule(torch.nn.Module):
 
 
 class FabricOptimizer(torch.optim.Optimizer):
-    def __init__(self, optimizer, precision, in_place=True):
+    def __init__(self, optimizer, precision, strategy):
         self.optimizer = optimizer
         self._precision = precision
-        self._in_place = in_place
+        self._strategy = strategy
 
     @property
     def param_groups(self):
@@ -125,7 +125,7 @@ class FabricOptimizer(torch.optim.Optimizer):
         return self.optimizer.state
 
     def step(self, closure=None):
-        if self._in_place:
+        if self._strategy in _IN_PLACE:  # asked again: one that is not known may be an engine as well
             self._precision.step(self.optimizer, closure)
 
     def zero_grad(self, set_to_none=True):
@@ -164,7 +164,7 @@ class Fabric:
         has_cuda = torch.cuda.is_available() and accelerator != "cpu"
         self.device = torch.device("cuda" if has_cuda else "cpu")
         self._precision = Precision(precision, self.device.type).with_plugins(plugins)
-        self._in_place = strategy in _IN_PLACE
+        self._strategy = strategy
         self.world_size, self.global_rank, self.local_rank, self.node_rank = 1, 0, 0, 0
         self.is_global_zero = True
 
@@ -184,14 +184,14 @@ class Fabric:
         module = self._precision.convert_module(module)
         if move_to_device:
             module = module.to(self.device)
-        if not self._in_place:
+        if self._strategy not in _IN_PLACE:
             deepspeed.initialize(model=module)  # or another engine that may keep weights of its own
         return FabricModule(module, self._precision)
 
     def _optimizer(self, optimizer):
-        if not self._in_place:
+        if self._strategy not in _IN_PLACE:
             deepspeed.initialize(optimizer=optimizer)
-        return FabricOptimizer(optimizer, self._precision, self._in_place)
+        return FabricOptimizer(optimizer, self._precision, self._strategy)
 
     def setup_optimizers(self, *optimizers):
         made = [self._optimizer(each) for each in optimizers]
