@@ -5,7 +5,8 @@ Reports a subclass of `torch.autograd.Function` without `custom_fwd` and `custom
 regions or has a framework run it in one, where both directions compute matrix products or convolutions (those of Triton
 kernels too), or both call into the same compiled extension, and nothing casts: neither the function itself nor the code
 that applies it. So too one whose backward runs once more what it was passed, as checkpointing does; that it casts the
-incoming gradients changes nothing there. Certain: a backward with `custom_bwd` whose forward has no `custom_fwd`.
+incoming gradients changes nothing there. Certain: a backward with `custom_bwd` whose forward has no `custom_fwd`, where
+nothing else can note what that reads.
 
 ## Impact
 The backward stops with a dtype mismatch, or for want of what `custom_fwd` notes; where a forward is run once more, it
