@@ -16,7 +16,7 @@ from verifygate.static.machine.core import Emitted
 from verifygate.static.machine.entries import Entry
 from verifygate.static.machine.libraries import LIBRARIES
 from verifygate.static.machine.machine import Machine, run
-from verifygate.static.machine.observations import renamed
+from verifygate.static.machine.observations import Accumulated, renamed
 from verifygate.static.machine.values import Address
 from verifygate.static.symbols.program import Program
 
@@ -51,6 +51,25 @@ def tests(value):
 counter = Counter()
 x = None
 """
+RAISES = """
+def inner():
+    state["n"] = 5
+    raise ValueError
+
+def outer():
+    inner()
+
+try:
+    inner()
+except ValueError:
+    state["n"] = 0
+if unheard_of > 3:
+    outer()
+try:
+    outer()
+except ValueError:
+    x = state["n"]
+"""
 STEP = "net = torch.nn.Linear(2, 2)\ndef step(n):\n    return n(torch.randn(2))\n"
 
 
@@ -76,6 +95,7 @@ def runs(text: str) -> tuple[Machine, Machine]:
         ("for _ in range(99):\n    x = reads('m')\n    state['m'] = 4", False),
         ("for _ in range(99):\n    x = hasattr(counter, 'm') and counter.m\n    counter.m = 4", False),
         ("for _ in range(99):\n    x = tests(3)", True),
+        (RAISES, True),
         (
             f"{STEP}for each in (False, True):\n    with torch.autocast('cuda', enabled=each):\n        x = step(net)",
             False,
@@ -88,6 +108,16 @@ def test_what_is_kept_changes_no_value_and_no_event(text: str, is_answered: bool
     assert variable(kept, "x") == variable(afresh, "x")
     assert variable(kept, "state") == variable(afresh, "state")
     assert _events(kept) == _events(afresh)
+
+
+def test_what_is_answered_comes_from_where_its_own_tensors_were_made() -> None:
+    zero = "torch.zeros((), dtype=torch.float16)"
+    text = f"def add(total):\n    total.add_(1.0)\n    return {zero}\na = {zero}\nb = {zero}\nadd(a)\nadd(add(b))\n"
+    machine = Machine(program_of(f"import torch\n{text}"), LIBRARIES)
+    assert machine.run_module(MAIN)
+    seen = [each.seen for each in machine.events if isinstance(each.seen, Accumulated)]
+    assert machine.replayed == 1
+    assert [(each.made and each.made.line, each.is_older) for each in seen] == [(5, True), (6, True), (4, False)]
 
 
 def _events(machine: Machine) -> list[Event]:

@@ -80,6 +80,24 @@ HANDED_ON = f"""
 def fit(engine):
     {NET}    {ADAM}    return engine.prepare(optimizer)
 """
+FABRIC = """
+from lightning.fabric import Fabric
+net = nn.Linear(4, 4)
+fabric = Fabric(strategy={}, precision="bf16-true")
+net, optimizer = fabric.setup(net, torch.optim.AdamW(net.parameters(), lr=1e-5))
+for x in [torch.randn(2, 4)] * 20:
+    fabric.backward(net(x).sum())
+    optimizer.step()
+"""
+ACCELERATE = """
+from accelerate import Accelerator, DeepSpeedPlugin
+accelerator = Accelerator(mixed_precision="bf16", deepspeed_plugin=DeepSpeedPlugin(zero_stage=2))
+net = nn.Linear(4, 4).bfloat16()
+net, optimizer = accelerator.prepare(net, torch.optim.AdamW(net.parameters(), lr=1e-5))
+for x in [torch.randn(2, 4)] * 20:
+    accelerator.backward(net(x).sum())
+    optimizer.step()
+"""
 IN_A_HANDLER = f"{NET}{ADAM}try:\n    print(net)\nexcept ValueError:\n    optimizer.step()"
 
 
@@ -87,6 +105,8 @@ IN_A_HANDLER = f"{NET}{ADAM}try:\n    print(net)\nexcept ValueError:\n    optimi
     ("text", "assumes"),
     [
         (NET + ADAM + LOOP, ""),
+        (FABRIC.format("'ddp'"), ""),
+        (FABRIC.format("made_elsewhere()"), "no model of `deepspeed.initialize`"),
         (BY_OPTION, "args.low"),
         (BY_RATE, "the learning rate is not known"),
         (HANDED_ON, "no step of the optimizer is seen"),
@@ -116,6 +136,8 @@ optimizer = torch.optim.AdamW(net.parameters(), lr=1e-5)
     "text",
     [
         SHARDED + LOOP,  # each forward casts the weights, and casts them back: the framework keeps float32 ones
+        FABRIC.format("'deepspeed_stage_2'"),  # the engine steps float32 weights of its own
+        ACCELERATE,
         f"{NET}net.float()\n{ADAM}{LOOP}",
         f"{NET}optimizer = torch.optim.AdamW(net.parameters(), lr=0.0){LOOP}",
         f"{NET}{WITH_A_HEAD}{LOOP}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _FLAG = "require_backward_grad_sync"
 _DEPTH = 3
+_TORCHS = re.compile(r"torch\.(\w+\.)*DistributedDataParallel$")
 
 
 def late_flags(function: Function, analysis: Analysis) -> Iterator[Match]:
@@ -95,8 +97,6 @@ def _differentiates(call: ast.Call, function: Function, analysis: Analysis, dept
 
 
 def is_distributed(model: ast.expr, frame: Frame, analysis: Analysis) -> bool:
-    """Whether an expression is a DistributedDataParallel, and nothing else."""
+    """Whether an expression is torch's DistributedDataParallel, and nothing else: those of others reduce elsewhere."""
     values = analysis.evaluator.values(model, frame)
-    return bool(values) and all(
-        isinstance(value, ExternalResult) and value.name.endswith("DistributedDataParallel") for value in values
-    )
+    return bool(values) and all(isinstance(value, ExternalResult) and _TORCHS.match(value.name) for value in values)

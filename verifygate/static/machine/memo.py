@@ -18,7 +18,7 @@ from verifygate.static.machine.core import Core, Emitted, EndedError, Running
 from verifygate.static.machine.observations import renamed
 from verifygate.static.machine.renaming import Renaming
 from verifygate.static.machine.store import Cell, State, Touched, held, subject_of
-from verifygate.static.machine.values import Address, Code, Context, Decisions, FunctionValue, Unknown, Value
+from verifygate.static.machine.values import Address, Code, Context, Decisions, FunctionValue, Place, Unknown, Value
 from verifygate.static.uses.roles import Use
 
 _MOST_OUTCOMES = 12
@@ -206,7 +206,7 @@ class Memo(Core):
             return None
         if touched.entered and self._is_too_deep(kept):
             return None
-        renaming = Renaming(kept.given.context, given.context, self.outer)
+        renaming = Renaming(kept.given.context, given.context, self.outer, lambda place: _is_inside(place, kept))
         renaming.tests = self._tests_here(kept)
         asked = {renaming.test(each) for each in touched.tests} if renaming.tests else touched.tests
         decided = frozenset(each for each in self.state.decisions if subject_of(each.test) in asked)
@@ -263,7 +263,7 @@ class Memo(Core):
         before = self.state
         for each in kept.raised or () if self.handlers else ():
             self.handlers[-1].append(self._state_again(before, each, renaming, is_renamed=is_renamed))
-        if kept.raised is None:
+        if kept.raised is None or (kept.raised and not self.handlers):
             self.uncaught += 1
         self._emit_again(kept, renaming)
         self.state = self._state_again(before, kept.end, renaming, is_renamed=is_renamed)
@@ -317,9 +317,21 @@ class Memo(Core):
             frames = event.frames[: len(event.frames) - kept.frames] + around
             made = _renumbered(event, frames, len(self.events) + 1)
             decided = decisions | renaming.decisions(each.decisions - kept.before)
-            seen = None if each.seen is None else renamed(each.seen, renaming.address, renaming.decisions)
+            seen = (
+                None if each.seen is None else renamed(each.seen, renaming.address, renaming.decisions, renaming.place)
+            )
             is_after = is_partial or each.is_partial
             self.events.append(replace(each, event=made, decisions=decided, is_partial=is_after, seen=seen))
+
+
+def _is_inside(place: Place, kept: Kept) -> bool:
+    """Whether what a call made may be from a place: a line of a function that ran, or the one that called a model."""
+    if kept.given.function is None or kept.given.key == (kept.given.function.code, place):
+        return True
+    return any(
+        code.module.path == place.path and code.node.lineno <= place.line <= (code.node.end_lineno or 0)
+        for code in kept.touched.entered
+    )
 
 
 def _left_in(state: State, decisions: Decisions, log: Touched) -> Left:

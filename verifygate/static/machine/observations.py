@@ -114,7 +114,10 @@ Observation: TypeAlias = Optimized | Cast | Loaded | Accumulated | Counted
 
 
 def renamed(
-    seen: Observation, address: Callable[[Address], Address], decisions: Callable[[Decisions], Decisions]
+    seen: Observation,
+    address: Callable[[Address], Address],
+    decisions: Callable[[Decisions], Decisions],
+    place: Callable[[Place | None], Place | None] = lambda place: place,
 ) -> Observation:
     """The same observation of other objects: a call that was answered by an earlier one has it of its own."""
 
@@ -125,7 +128,10 @@ def renamed(
         return frozenset(Part(address(each.module), each.condition) for each in of)
 
     def weights(of: tuple[Weights, ...]) -> tuple[Weights, ...]:
-        return tuple(replace(each, part=part(each.part), decisions=decisions(each.decisions)) for each in of)
+        return tuple(
+            replace(each, part=part(each.part), decisions=decisions(each.decisions), place=place(each.place))
+            for each in of
+        )
 
     match seen:
         case Optimized():
@@ -136,5 +142,5 @@ def renamed(
         case Loaded():
             return Loaded(parts(seen.parts))
         case Accumulated():
-            return replace(seen, parts=parts(seen.parts))
+            return replace(seen, parts=parts(seen.parts), made=place(seen.made))
     return seen

@@ -30,6 +30,7 @@ from verifygate.static.machine.values import (
     OneOf,
     Part,
     Partial,
+    Place,
     Super,
     Tensor,
     Tuple,
@@ -42,7 +43,13 @@ from verifygate.static.machine.values import (
 class Renaming:
     """From the addresses, and the tests, of an earlier call to those of the call at hand."""
 
-    def __init__(self, of: Context, to: Context, outer: dict[Address, Address | None]) -> None:
+    def __init__(
+        self,
+        of: Context,
+        to: Context,
+        outer: dict[Address, Address | None],
+        is_inside: Callable[[Place], bool],
+    ) -> None:
         self.of = of
         self.to = to
         self.outer = outer
@@ -51,6 +58,11 @@ class Renaming:
         self.tests: dict[str, str] = {}
         self.unknowns: dict[Unknown, Unknown] = {}
         self.contexts: dict[Context, Context | None] = {of: to}
+        self.places: dict[Place, Place] = {}
+        """Where tensors that were read got their dtype."""
+        self.is_inside = is_inside
+        """Whether what the call makes may be from a place."""
+        self.moves_places = False
 
     @property
     def is_elsewhere(self) -> bool:
@@ -61,7 +73,10 @@ class Renaming:
     def is_needed(self) -> bool:
         """Whether anything has another name here."""
         return (
-            self.of is not self.to or bool(self.unknowns) or any(one is not other for one, other in self.bound.items())
+            self.of is not self.to
+            or bool(self.unknowns)
+            or self.moves_places
+            or any(one is not other for one, other in self.bound.items())
         )
 
     # -- matching ------------------------------------------------------------------------------------------------
@@ -147,7 +162,20 @@ class Renaming:
                     return False
         return not open_ or (len(open_) == 1 and self.bind(open_[0], next(iter(left))))
 
+    def _places(self, one: Place | None, other: Place | None) -> bool:
+        """Let a place stand for another, unless either is one of the call's own."""
+        if one is None or other is None:
+            return one is other
+        if self.places.setdefault(one, other) != other:
+            return False
+        if one == other:
+            return True
+        self.moves_places = True
+        return not self.is_inside(one) and not self.is_inside(other)
+
     def _tensors(self, one: Tensor, other: Tensor) -> bool:
+        if not self._places(one.place, other.place):
+            return False
         if one == other and not one.parameters and not one.scaled_by and not one.is_parameter:
             return True
         if _plain(one) != _plain(other) or (one.is_parameter and one.place != other.place):
@@ -253,8 +281,11 @@ class Renaming:
     def cell(self, cell: Cell) -> Cell:
         return {name: self.value(value) for name, value in cell.items()}
 
+    def place(self, place: Place | None) -> Place | None:
+        return None if place is None else self.places.get(place, place)
+
     def _tensor(self, value: Tensor) -> Value:
-        if not value.parameters and not value.scaled_by:
+        if not value.parameters and not value.scaled_by and not self.moves_places:
             return value
         return Tensor(
             value.dtypes,
@@ -266,7 +297,7 @@ class Renaming:
             value.rounded,
             value.is_loss,
             value.known,
-            value.place,
+            self.place(value.place),
             value.reason,
             value.count,
             value.largest,

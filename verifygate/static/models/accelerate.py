@@ -3,6 +3,7 @@
 import contextlib
 import os
 
+import deepspeed
 import torch
 from torch.utils._pytree import tree_map
 
@@ -75,7 +76,7 @@ class AcceleratedOptimizer(torch.optim.Optimizer):
         return self.optimizer.state
 
     def step(self, closure=None):
-        if self.accelerator.sync_gradients:
+        if self.accelerator.sync_gradients and not self.accelerator.has_engine:
             if self.scaler is not None:
                 self.scaler.step(self.optimizer, closure)
                 self.scaler.update()
@@ -152,6 +153,12 @@ class Accelerator:
         kwargs_handlers=None,
         **options,
     ):
+        self.has_engine = (
+            "deepspeed_plugin" in options
+            or "deepspeed_plugins" in options
+            or "fsdp_plugin" in options
+            or "megatron_lm_plugin" in options
+        )
         self.device_placement = device_placement
         self.device = torch.device("cuda" if torch.cuda.is_available() and not cpu else "cpu")
         if mixed_precision is None:
@@ -204,6 +211,8 @@ class Accelerator:
             model._original_forward = model.forward
             model.forward = _Forward(model.forward, self.device.type, self.dtype, self._autocast)
         self._models.append(model)
+        if self.has_engine:
+            deepspeed.initialize(model=model)  # or another engine that may keep weights of its own
         return model
 
     def prepare_optimizer(self, optimizer, device_placement=None):
@@ -211,6 +220,8 @@ class Accelerator:
             return optimizer
         made = AcceleratedOptimizer(optimizer, self)
         self._optimizers.append(made)
+        if self.has_engine:
+            deepspeed.initialize(optimizer=optimizer)
         return made
 
     def prepare_data_loader(self, data_loader, device_placement=None, slice_fn_for_dispatch=None):

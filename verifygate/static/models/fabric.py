@@ -2,12 +2,15 @@
 
 import contextlib
 
+import deepspeed
 import torch
 from torch.utils._pytree import tree_map
 
 MODELS = ("lightning.fabric", "lightning_fabric")
 
 _SHORT = {"16": "16-mixed", "bf16": "bf16-mixed", "32": "32-true", "64": "64-true", "None": "32-true"}
+_IN_PLACE = ("auto", "ddp", "ddp_spawn", "ddp_notebook", "ddp_find_unused_parameters_true", "dp", "single_device")
+"""Strategies that step the very weights of the model."""
 _AUTOCAST = {"16-mixed": torch.float16, "bf16-mixed": torch.bfloat16}
 _TRUE = {"16-true": torch.float16, "bf16-true": torch.bfloat16, "64-true": torch.float64}
 
@@ -108,9 +111,10 @@ class FabricModule(torch.nn.Module):
 
 
 class FabricOptimizer(torch.optim.Optimizer):
-    def __init__(self, optimizer, precision):
+    def __init__(self, optimizer, precision, strategy):
         self.optimizer = optimizer
         self._precision = precision
+        self._strategy = strategy
 
     @property
     def param_groups(self):
@@ -121,7 +125,8 @@ class FabricOptimizer(torch.optim.Optimizer):
         return self.optimizer.state
 
     def step(self, closure=None):
-        self._precision.step(self.optimizer, closure)
+        if self._strategy in _IN_PLACE:  # asked again: one that is not known may be an engine as well
+            self._precision.step(self.optimizer, closure)
 
     def zero_grad(self, set_to_none=True):
         self.optimizer.zero_grad(set_to_none=set_to_none)
@@ -159,6 +164,7 @@ class Fabric:
         has_cuda = torch.cuda.is_available() and accelerator != "cpu"
         self.device = torch.device("cuda" if has_cuda else "cpu")
         self._precision = Precision(precision, self.device.type).with_plugins(plugins)
+        self._strategy = strategy
         self.world_size, self.global_rank, self.local_rank, self.node_rank = 1, 0, 0, 0
         self.is_global_zero = True
 
@@ -171,17 +177,24 @@ class Fabric:
 
     def setup(self, module, *optimizers, scheduler=None, move_to_device=True, _reapply_compile=True):
         wrapped = self.setup_module(module, move_to_device)
-        made = [FabricOptimizer(each, self._precision) for each in optimizers]
+        made = [self._optimizer(each) for each in optimizers]
         return (wrapped, *made) if made else wrapped
 
     def setup_module(self, module, move_to_device=True, _reapply_compile=True):
         module = self._precision.convert_module(module)
         if move_to_device:
             module = module.to(self.device)
+        if self._strategy not in _IN_PLACE:
+            deepspeed.initialize(model=module)  # or another engine that may keep weights of its own
         return FabricModule(module, self._precision)
 
+    def _optimizer(self, optimizer):
+        if self._strategy not in _IN_PLACE:
+            deepspeed.initialize(optimizer=optimizer)
+        return FabricOptimizer(optimizer, self._precision, self._strategy)
+
     def setup_optimizers(self, *optimizers):
-        made = [FabricOptimizer(each, self._precision) for each in optimizers]
+        made = [self._optimizer(each) for each in optimizers]
         return made[0] if len(made) == 1 else tuple(made)
 
     def setup_dataloaders(self, *dataloaders, use_distributed_sampler=True, move_to_device=True):

@@ -214,6 +214,9 @@ class Trainer:
         else:
             self.optimizers, schedulers = (list(given) if isinstance(given, (list, tuple)) else [given]), []
         self.schedulers = [each["scheduler"] if isinstance(each, dict) else each for each in schedulers]
+        if self.strategy not in _IN_PLACE:  # asked again: one that is not known may be an engine as well
+            for each in self.optimizers:
+                deepspeed.initialize(optimizer=each)
         self._wrapped = [LightningOptimizer(each, self) for each in self.optimizers]
 
     def _batch(self, batch, index):

@@ -5,7 +5,8 @@ Reports a subclass of `torch.autograd.Function` without `custom_fwd` and `custom
 regions or has a framework run it in one, where both directions compute matrix products or convolutions (those of Triton
 kernels too), or both call into the same compiled extension, and nothing casts: neither the function itself nor the code
 that applies it. So too one whose backward runs once more what it was passed, as checkpointing does; that it casts the
-incoming gradients changes nothing there. Certain: a backward with `custom_bwd` whose forward has no `custom_fwd`.
+incoming gradients changes nothing there. Certain: a backward with `custom_bwd` whose forward has no `custom_fwd`, where
+nothing else can note what that reads.
 
 ## Impact
 The backward stops with a dtype mismatch, or for want of what `custom_fwd` notes; where a forward is run once more, it
@@ -126,6 +127,8 @@ RULE = Rule(
 
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _IN_A_REGION = (Precision.FLOAT16, Precision.BFLOAT16)
+_NOTED = "_fwd_used_autocast"
+"""What `custom_fwd` notes on the context."""
 _CASTS_BEFORE = r"\.float\(|float32|\.double\(|enabled=False"
 _OF_TESTS = r"(^|/)(tests?/|test_\w+\.py$|test\.py$|\w+_test\.py$|conftest\.py$)"
 _IN_HALF = rb"\.half\(|float16|autocast"
@@ -151,7 +154,7 @@ def check(analysis: Analysis) -> Iterable[Match]:
             forward, backward = made.methods.get("forward"), made.methods.get("backward")
             if forward is None or backward is None or not made.node.bases:
                 continue
-            if (lone := _lone_decorator(forward, backward, analysis)) is not None:
+            if (lone := _lone_decorator(made, forward, backward, analysis)) is not None:
                 message = f"`custom_bwd` reads what `custom_fwd` notes, and the forward of `{made.symbol}` has none"
                 yield Match(
                     Location(backward, lone), message, remedy="decorate forward with `torch.amp.custom_fwd` too"
@@ -176,15 +179,42 @@ def check(analysis: Analysis) -> Iterable[Match]:
                 yield Match(at, message, certain=False, steps=steps)
 
 
-def _lone_decorator(forward: Function, backward: Function, analysis: Analysis) -> ast.expr | None:
-    """The `custom_bwd` of torch's on a backward, where nothing but `staticmethod` is on the forward."""
-    plain = all(last_name(each) == "staticmethod" for each in getattr(forward.node, "decorator_list", ()))
+def _lone_decorator(made: Class, forward: Function, backward: Function, analysis: Analysis) -> ast.expr | None:
+    """The `custom_bwd` of torch's on a backward, where nothing else can have noted for the context what that reads."""
+    if not _is_all_that_runs(made, forward, analysis):
+        return None
     frame = analysis.evaluator.module_frame(backward.module)
-    for each in getattr(backward.node, "decorator_list", ()) if plain else ():
+    for each in getattr(backward.node, "decorator_list", ()):
         name = analysis.roles.known_name(each.func if isinstance(each, ast.Call) else each, frame) or ""
         if name.startswith("torch.") and name.endswith(".custom_bwd"):
             return each  # type: ignore[no-any-return]
     return None
+
+
+def _is_all_that_runs(made: Class, forward: Function, analysis: Analysis) -> bool:
+    """Whether a forward runs as it is written and keeps its context to itself.
+
+    Nothing decorates it or its class, puts another in its place, or derives from the class; and no `setup_context`,
+    which may have the decorator as well, is handed the context instead.
+    """
+    if made.node.keywords or made.node.decorator_list or "setup_context" in made.methods or not forward.parameters:
+        return False
+    if any(last_name(each) != "staticmethod" for each in getattr(forward.node, "decorator_list", ())):
+        return False
+    if any("__init_subclass__" in each.methods for each in analysis.evaluator.linearised(made)):
+        return False
+    if any(each is not made for each in analysis.evaluator.below(made)):
+        return False
+    if any("forward" in ast.unparse(each) for each in made.node.body if isinstance(each, ast.Assign)):
+        return False
+    name = re.escape(made.node.name.encode())
+    replaced = re.compile(rb"\b" + name + rb"\.forward\s*=|\bsetattr\(\s*(\w+\.)*" + name + rb"\b")
+    if any(replaced.search(file.data) for file in analysis.program.sources):
+        return False
+    context = forward.parameters[0].arg
+    named = [node for node in walk(forward.node) if isinstance(node, ast.Name) and node.id == context]
+    read = {node.value for node in walk(forward.node) if isinstance(node, ast.Attribute) and node.attr != _NOTED}
+    return all(each in read for each in named)
 
 
 def _tell_if_the_backward_casts_nothing(made: Class, backward: Function, analysis: Analysis) -> None:

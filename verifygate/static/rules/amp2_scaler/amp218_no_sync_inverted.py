@@ -4,8 +4,9 @@
 Reports `with model.no_sync():` around a backward whose forward ran outside of it, and `no_sync()` around the
 micro-batch that steps: with the step inside, under the same condition as the step, or in the last iteration of a loop.
 Also `model.require_backward_grad_sync`, the flag behind it, where it is set between a forward and its backward; and a
-forward past the wrapper, `model.module(inputs)`, whose output goes backward in a function that never calls the wrapper.
-A run shows it where the ranks clip by different norms and no forward of the wrapper came before their step.
+forward past the wrapper, `model.module(inputs)`, whose output goes backward to a step of its weights, in a function
+that neither calls the wrapper nor hands it on to what cannot be followed, and reduces nothing by itself. A run shows it
+where the ranks clip by different norms and no forward of the wrapper came before their step.
 
 ## Impact
 Each micro-batch still crosses the network, or the ranks step with gradients of their own and end with different

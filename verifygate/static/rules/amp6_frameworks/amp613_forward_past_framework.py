@@ -70,7 +70,7 @@ from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.framework_precisions import Handle
 from verifygate.static.idioms.framework_loops import Does, GradientCall, GradientCalls, judged
-from verifygate.static.idioms.past_the_wrapper import flows_into
+from verifygate.static.idioms.past_the_wrapper import flows_into, keeps_its_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -96,10 +96,13 @@ def check(analysis: Analysis) -> Iterable[Match]:
         for call in function.calls:
             if not isinstance(call.func, ast.Name) or call.func.id not in names:
                 continue
+            put = names[call.func.id]
+            if not keeps_its_name(call.func.id, put, call, function, analysis):
+                continue
             backward = _of_its_output(call, backwards, function, analysis)
             if backward is None or backward.handle is None or not backward.handle.scales:
                 continue
-            setup, place = names[call.func.id], Location(function, call)
+            setup, place = Location(function, put.value), Location(function, call)
             message = f"`{statement_text(place)}` runs the model without the autocast that Fabric has put around it"
             steps = ((setup, "set up"), (place, "the forward"), (backward.place, "the backward"))
             if match := judged(place, message, backward.handle, steps):
@@ -110,7 +113,7 @@ def _is_fabrics(handle: Handle | None) -> bool:
     return handle is not None and handle.framework is FABRIC
 
 
-def _set_up(function: Function, analysis: Analysis) -> Iterator[tuple[str, Location]]:
+def _set_up(function: Function, analysis: Analysis) -> Iterator[tuple[str, ast.Assign]]:
     """The names of models that are set up and keep their name: what is returned goes by another."""
     frame = analysis.evaluator.root_frame(function)
     for put in function.of_kind(ast.Assign):
@@ -118,7 +121,7 @@ def _set_up(function: Function, analysis: Analysis) -> Iterator[tuple[str, Locat
             case ast.Call(func=ast.Attribute(value=owner, attr="setup" | "setup_module"), args=[ast.Name(id=name), *_]):
                 bound = {node.id for target in put.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
                 if name not in bound and _is_fabrics(analysis.frameworks.handle(owner, frame)):
-                    yield name, Location(function, put.value)
+                    yield name, put
 
 
 def _of_its_output(
