@@ -146,7 +146,7 @@ def test_the_answers_by_which_files_were_picked_are_gone(sources: Sources):
     """They are a second of each frame and value, and hold each other."""
     before = {id(each) for each in evaluators()}  # of other tests, which nobody collected
 
-    analysis = part._analysis(Prefilter(sources, load_rules().values()), sources, OFF)
+    analysis = part._analysis(Prefilter(sources, load_rules().values()), sources, OFF, lambda _: {})
 
     assert analysis.program.picked.keys() >= {"net.py", "train.py"}
     assert [each for each in evaluators() if id(each) not in before] == [analysis.evaluator]

@@ -213,7 +213,10 @@ def test_what_stands_beside_amp_is_left_alone_where_it_cannot_matter(dtype: byte
     constants = b"import torch\n\ndef mask(x, m):\n    return x.masked_fill(m, -1e9)\n"
     run = b"import torch\n\ndef run(model, x):\n    with torch.autocast('cuda', torch.%s):\n        model(x)\n" % dtype
     sources = Sources([SourceFile("constants.py", constants), SourceFile("run.py", run)])
-    assert list(part._analysis(Prefilter(sources, load_rules().values()), sources, OFF).program.picked) == looked_at
+    assert (
+        list(part._analysis(Prefilter(sources, load_rules().values()), sources, OFF, lambda _: {}).program.picked)
+        == looked_at
+    )
 
 
 @pytest.mark.parametrize(

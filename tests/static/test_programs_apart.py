@@ -18,6 +18,7 @@ from verifygate.check import answer_cache
 from verifygate.check.kept_parts import _SHELF, KeptParts
 from verifygate.cli import main
 from verifygate.config.rule_selection import RuleSelection
+from verifygate.config.tree_versions import versions_of_tree
 from verifygate.model import Finding, NotFollowed
 from verifygate.sources import tree
 from verifygate.sources.discovery import read_sources
@@ -270,9 +271,10 @@ def test_the_base_of_a_change_is_worked_out_where_it_differs(
     made(root, a__train=TRAINS.format(step="step"), b__train=TRAINS.format(step="step"))
     commit_all(root)
     (root / "b/train.py").write_text(TRAINS.format(step="zero_grad"))
-    analyse(read_sources(root, ["."]), RuleSelection(), with_constructs=False, means=Means(kept=KeptParts()))
+    rules = RuleSelection().allowing(versions_of_tree(["a/train.py", "b/train.py"], root))
+    analyse(read_sources(root, ["."]), rules, with_constructs=False, means=Means(kept=KeptParts()))
     assert len(seen) == 2
-    base = BaseFindings.at(root, "HEAD", lambda _: True, RuleSelection(), KeptParts())
+    base = BaseFindings.at(root, "HEAD", lambda _: True, rules, KeptParts())
     assert {each.path for each in base.analysed.findings} == {"a/train.py", "b/train.py"}
     assert seen[2:] == ["b/train.py"]
 

@@ -7,8 +7,11 @@ from rewritten_cases import WAYS, differences
 
 EVERY = 20
 """Of so many cases one is looked at: `rewritten_cases.py` goes through all."""
+KNOWN = {("annotations taken away", "AMP201/bad_interface"): "which class of an interface comes in, nothing else says"}
+"""Way and case -> why the answer is another one."""
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_found_does_not_depend_on_how_it_is_written(way: str):
-    assert [each for each in differences(EVERY, (way,)) if not each[1].startswith("PERF")] == []
+    found = [each for each in differences(EVERY, (way,)) if not each[1].startswith("PERF")]
+    assert [each for each in found if each[:2] not in KNOWN] == []
