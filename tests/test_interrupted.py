@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 START = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background starts with Ctrl-C ignored
 from verifygate.cli import main
 print("ready", flush=True)
 sys.exit(main())
@@ -42,7 +43,11 @@ def interrupted(folder: Path, *arguments: str, begun: str = "") -> tuple[int, li
     while begun and child.poll() is None and not (folder / begun).exists():
         time.sleep(0.02)
     os.killpg(child.pid, signal.SIGINT)
-    out, told = child.communicate()
+    try:
+        out, told = child.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        raise
     return child.returncode, [line for line in told.splitlines() if not line.startswith("verifygate: [")], out
 
 
