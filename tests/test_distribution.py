@@ -186,7 +186,9 @@ def test_it_works_in_a_clean_environment(clean: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_qualification_kit_runs_from_the_wheel(clean: Path, tmp_path: Path) -> None:
     """The cases come with it, and the files are those that its RECORD lists."""
-    succeeded(clean / "verifygate", "qualification", "--output", "kit", "--run", "--rule", "AMP201", cwd=tmp_path)
+    succeeded(
+        clean / "verifygate", "evidence", "qualification", "--output", "kit", "--run", "--rule", "AMP201", cwd=tmp_path
+    )
     kit = json.loads((tmp_path / "kit/qualification.json").read_text(encoding="utf-8"))
     (rule,) = kit["rules"]
     assert rule["failed"] == []

@@ -117,7 +117,7 @@ def test_norms_of_shards() -> None:
 def test_gradients_that_ddp_never_averaged() -> None:
     """No forward of the wrapper before a step; whoever averages by hand clips by the same norm."""
     apart = {"norms": (1.0, 2.0), "flattened": False}
-    assert violations(ranks([True], [True], **apart, alone=True)) == [Violation.NO_SYNC_INVERTED]
+    assert violations(ranks([True], [True], **apart, alone=True)) == [Violation.NO_SYNC_INVERTED]  # AMP218
     assert violations(ranks([True], [True], **apart)) == []
     assert violations(ranks([True], [True], flattened=False, alone=True)) == []
 

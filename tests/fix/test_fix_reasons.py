@@ -168,7 +168,7 @@ def test_a_rule_by_its_name_in_a_list_is_left():
     comment = "# verifygate: ignore[AMP{}, {}] neither is needed\nx = 1\n"
 
     reason = "the comment names the rule by its name, not by its code"
-    assert told("GATE102", comment.format("216", "no-sync-inverted")) == [Applicability.UNSAFE, reason]
+    assert told("GATE102", comment.format("216", "unequal-branches")) == [Applicability.UNSAFE, reason]
 
 
 STEPS = """import torch

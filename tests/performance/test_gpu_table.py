@@ -86,6 +86,7 @@ def test_the_command_runs_each_stage_and_writes_the_records(
     products = simulated / "products.py"
     products.write_text('print(\'{"precision": "bf16", "size": 8, "tflops": 1.5}\')\n', encoding="utf-8")
     monkeypatch.setattr(gpu_table, "PRODUCTS", products)
+    monkeypatch.chdir(simulated)  # where the command goes; the next test begins where this one did
     into = tmp_path / "result"
     assert gpu_table.main(["--into", str(into)]) == 0
     shown = capsys.readouterr().out

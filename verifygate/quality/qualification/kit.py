@@ -19,7 +19,7 @@ from verifygate.security.registry import security_rules
 from verifygate.static.registry import load_rules
 
 HOLDS = "holds"
-PAGES = ("limits", "accuracy", "held-out", "primer", "verdict")
+PAGES = ("limits", "accuracy", "verdict")
 """Pages of the documentation that belong to the kit: limits, and figures with how they were measured."""
 
 
