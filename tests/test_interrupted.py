@@ -42,6 +42,7 @@ def interrupted(folder: Path, *arguments: str, begun: str = "") -> tuple[int, li
     assert child.stdout.readline() == "ready\n"
     while begun and child.poll() is None and not (folder / begun).exists():
         time.sleep(0.02)
+    time.sleep(0 if begun else 0.1)  # `main` has begun
     os.killpg(child.pid, signal.SIGINT)
     try:
         out, told = child.communicate(timeout=60)
