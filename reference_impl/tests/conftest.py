@@ -23,6 +23,12 @@ def pytest_configure(config: pytest.Config) -> None:
     torch.set_num_threads(1)  # tiny tensors gain nothing from a second core, and the machine may be shared
 
 
+@pytest.fixture(autouse=True)
+def flags_can_be_set() -> None:
+    """What tests of torch's own import freezes torch.backends for the whole process; training sets its switches."""
+    torch.backends.disable_global_flags.__globals__["__allow_nonbracketed_mutation_flag"] = True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not torch.cuda.is_available():
         for item in items:

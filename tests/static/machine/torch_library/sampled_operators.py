@@ -204,7 +204,7 @@ def torch_samples(wanted: frozenset[str] | None) -> dict[str, list[Sample]]:
     sys.modules.setdefault("expecttest", stub)
     from torch.testing._internal.common_methods_invocations import op_db
 
-    torch.backends.__allow_nonbracketed_mutation_flag = True  # the import freezes flags of the whole process
+    torch.backends.disable_global_flags.__globals__["__allow_nonbracketed_mutation_flag"] = True
     found: dict[str, list[Sample]] = {}
     for info in op_db:
         names = {info.name, *(alias.name for alias in info.aliases)}
