@@ -39,8 +39,8 @@ def forwards_past_ddp(function: Function, analysis: Analysis) -> Iterator[Match]
     """Calls of the module that DDP wraps whose output goes backward to a step of its weights, where the function never
     calls the wrapper.
 
-    A function that reduces by itself, or lets another do so, is left alone; so is one that hands the wrapper on to what
-    cannot be followed.
+    Likely at most: that nothing else averages them is known by names alone. A function that reduces by itself, or lets
+    another do so, is left alone; so is one that hands the wrapper on to what cannot be followed.
     """
     if any(_reduces(call, function, analysis, _DEPTH) for call in function.calls):
         return
@@ -63,6 +63,8 @@ def forwards_past_ddp(function: Function, analysis: Analysis) -> Iterator[Match]
         yield Match(
             place,
             f"`{statement_text(place)}` goes past `{ast.unparse(wrapper)}`, whose forward lets gradients be averaged",
+            certain=False,
+            assumes="nothing else averages the gradients, such as a hook or a function of another name",
             steps=((place, "the forward"), (Location(function, backward), "the backward that nothing reduces")),
             remedy=_REMEDY,
         )

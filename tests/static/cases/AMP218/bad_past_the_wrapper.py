@@ -11,7 +11,7 @@ def by_attribute(batches, device):
     scaler = torch.amp.GradScaler(device)
     for inputs, targets in batches:
         with torch.autocast(device, dtype=torch.float16):
-            outputs = model.module(inputs)  # expect: AMP218
+            outputs = model.module(inputs)  # expect: AMP218 likely
             loss = nn.functional.mse_loss(outputs, targets)
         scaler.scale(loss).backward()
         scaler.step(optimizer)
@@ -25,7 +25,7 @@ def by_its_old_name(batches, device):
     optimizer = torch.optim.AdamW(wrapped.parameters())
     for inputs, targets in batches:
         with torch.autocast(device, dtype=torch.bfloat16):
-            loss = nn.functional.mse_loss(net(inputs), targets)  # expect: AMP218
+            loss = nn.functional.mse_loss(net(inputs), targets)  # expect: AMP218 likely
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -40,7 +40,7 @@ class Trainer:
     def train(self, batches):
         for inputs, targets in batches:
             with torch.autocast("cuda", dtype=torch.bfloat16):
-                loss = nn.functional.mse_loss(self.model.module(inputs), targets)  # expect: AMP218
+                loss = nn.functional.mse_loss(self.model.module(inputs), targets)  # expect: AMP218 likely
             loss /= 2
             loss.backward()
             self.optimizer.step()

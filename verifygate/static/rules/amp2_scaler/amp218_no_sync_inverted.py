@@ -70,6 +70,7 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 No automatic fix: the forward has to move into the region.
 
 ## What it cannot see
+A forward past the wrapper is likely at most in the source: what else averages the gradients is known by names alone.
 Forwards in another function, except for those whose loss is passed on; `no_sync` entered by hand or by a framework. A
 run without clips has no norms to compare.
 
