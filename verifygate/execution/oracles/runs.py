@@ -138,6 +138,8 @@ def run_jobs(subject: Subject, jobs: Sequence[Job], folder: Path, *, parallel: i
     `folder` is private to this call and made here. Raises EntryError for a command that cannot be run, OSError where
     the interpreter cannot be started.
     """
+    if not jobs:
+        return []
     seen = _run_forked(subject, jobs, folder, parallel)
     crowded = [at for at, each in enumerate(seen) if each.has_no_address]
     if crowded and len(jobs) > 1:
@@ -201,7 +203,7 @@ def _batch(
     runnable = {at: jobs for at, jobs in batches.items() if at not in told}
     every = [job for jobs in runnable.values() for job in jobs]
     try:
-        seen = iter(run_jobs(subject, every, folder) if every else ())
+        seen = iter(run_jobs(subject, every, folder))
     except OSError as error:
         return told | dict.fromkeys(runnable, error)
     return told | {at: [next(seen) for _ in jobs] for at, jobs in runnable.items()}
