@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate import baseline
+from verifygate import report_comparison
 from verifygate.base.errors import UsageError
 from verifygate.base.strict_json import DocumentError, parsed
 from verifygate.performance import benchmark_json
@@ -16,7 +16,7 @@ from verifygate.sweep.reports import read_report
 
 TWICE = '{"verdict": "PASS", "a": {"b": 1}, "verdict": "BLOCK"}'
 READERS: dict[str, Callable[[Path], object]] = {
-    "report": lambda file: baseline.read(file, file.name),
+    "report": lambda file: report_comparison.read(file, file.name),
     "record": sound,
     "sweep": lambda file: read_report(file, file.name),
     "benchmark": lambda file: benchmark_json.read(file.parent, file.name),

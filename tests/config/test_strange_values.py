@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate import baseline, baseline_file
+from verifygate import baseline_file, report_comparison
 from verifygate.base.errors import UsageError
 from verifygate.config.documents import read_toml, read_yaml
 from verifygate.config.version_pins import FolderFiles, allowed_versions
@@ -47,7 +47,7 @@ def test_baseline_file_that_python_cannot_hold(text: str):
 def test_report_that_is_nested_too_deeply(tmp_path: Path):
     (tmp_path / "report.json").write_text(DEEP * 10, encoding="ascii")
     with pytest.raises(UsageError):
-        baseline.read(tmp_path / "report.json", "report.json")
+        report_comparison.read(tmp_path / "report.json", "report.json")
 
 
 def test_version_of_thousands_of_digits_is_no_version(tmp_path: Path):

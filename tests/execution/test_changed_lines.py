@@ -11,7 +11,7 @@ import pytest
 
 from verifygate.config.settings import Settings
 from verifygate.execution import ExecutionStage
-from verifygate.execution.changed import changed_statements
+from verifygate.execution.change_coverage import changed_statements
 from verifygate.execution.environment import Interpreter
 from verifygate.model import Check, Status
 from verifygate.process.subject import Subject

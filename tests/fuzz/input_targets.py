@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from fuzz_inputs import files_in
 
-from verifygate import baseline, baseline_file
+from verifygate import baseline_file, report_comparison
 from verifygate.base.errors import UsageError
 from verifygate.claims import markdown
 from verifygate.claims.audit import audited
@@ -241,7 +241,7 @@ def foreign_results(data: bytes) -> None:
 def stored_report(data: bytes) -> None:
     """A report.json that somebody hands in: refused, or all of its formats can be written."""
     with written(data, "report.json") as root:
-        report = understood(lambda: baseline.read(root / "report.json", "report.json"))
+        report = understood(lambda: report_comparison.read(root / "report.json", "report.json"))
         if report is None:
             return
         list(faults(report))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import report_sample
 
-from verifygate import baseline
+from verifygate import report_comparison
 from verifygate.model import ExecutionDetails, Finding, FunctionCoverage, Report, StageResult, Witness
 
 FOUND = next(each for stage in report_sample.report().stages for each in stage.findings)
@@ -35,13 +35,13 @@ def _execution(sample: Report, findings: tuple[Finding, ...], function: Function
 
 @pytest.mark.parametrize(("executed", "group"), [(True, "new"), (False, "newly reached")])
 def test_what_a_run_shows(executed: bool, group: str):
-    changed = baseline.changes(with_run(SEEN, executed=True), with_run(executed=executed))
+    changed = report_comparison.changes(with_run(SEEN, executed=True), with_run(executed=executed))
 
     assert [name for name, found in changed.groups() if SEEN in found] == [group]
 
 
 @pytest.mark.parametrize(("executed", "group"), [(True, "fixed"), (False, "cannot tell")])
 def test_what_no_run_shows_any_more(executed: bool, group: str):
-    changed = baseline.changes(with_run(executed=executed), with_run(SEEN, executed=True))
+    changed = report_comparison.changes(with_run(executed=executed), with_run(SEEN, executed=True))
 
     assert [name for name, found in changed.groups() if SEEN in found] == [group]

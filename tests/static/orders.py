@@ -24,7 +24,7 @@ from verifygate.config.rule_selection import RuleSelection
 from verifygate.model import Finding
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.tree import Sources
-from verifygate.static import engine, part
+from verifygate.static import engine, part_analysis
 from verifygate.static.analysis import Analysis
 from verifygate.static.registry import chosen
 from verifygate.static.symbols.program import Program
@@ -67,7 +67,7 @@ def in_order(sources: Sources, name: str) -> Iterator[None]:
     files = sources.files
     sources.files = tuple(by_file(files))
     try:
-        with patch.object(Analysis, "__init__", reordered), patch.object(part, "chosen", rules):
+        with patch.object(Analysis, "__init__", reordered), patch.object(part_analysis, "chosen", rules):
             yield
     finally:
         sources.files = files

@@ -17,7 +17,7 @@ from verifygate.config.rule_selection import RuleSelection
 from verifygate.sources import file, tree
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.tree import Sources
-from verifygate.static import part
+from verifygate.static import part_analysis
 from verifygate.static.analysis_result import AnalysisResult
 from verifygate.static.engine import analyse
 from verifygate.static.prefilter import Prefilter
@@ -67,7 +67,7 @@ def sources(tmp_path: Path) -> Sources:
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take any project for a large one, in which too much is left over to be parsed after all."""
     monkeypatch.setattr(tree, "LARGE_BYTES", 1)
-    monkeypatch.setattr(part, "SYNTAX_CHECK_BYTES", 0)
+    monkeypatch.setattr(part_analysis, "SYNTAX_CHECK_BYTES", 0)
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_the_answers_by_which_files_were_picked_are_gone(sources: Sources):
     """They are a second of each frame and value, and hold each other."""
     before = {id(each) for each in evaluators()}  # of other tests, which nobody collected
 
-    analysis = part._analysis(Prefilter(sources, load_rules().values()), sources, OFF, lambda _: {})
+    analysis = part_analysis._analysis(Prefilter(sources, load_rules().values()), sources, OFF, lambda _: {})
 
     assert analysis.program.picked.keys() >= {"net.py", "train.py"}
     assert [each for each in evaluators() if id(each) not in before] == [analysis.evaluator]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from verifygate.base.records import replace
-from verifygate.baseline import apart
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.model import Certainty, Finding, Place, Severity
+from verifygate.report_comparison import apart
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.causes import agreeing, one_per_cause, told_once

@@ -14,7 +14,7 @@ from verifygate.config.settings import StaticSettings
 from verifygate.sources.byte_patterns import Alternatives, _beginning
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static import part, prefilter
+from verifygate.static import part_analysis, prefilter
 from verifygate.static.analysis import Analysis
 from verifygate.static.engine import analyse
 from verifygate.static.prefilter import Prefilter
@@ -139,7 +139,7 @@ def test_a_selection_changes_nothing_about_what_is_looked_at(monkeypatch: pytest
         picked.append(list(program.picked))
         return Analysis(program, timings, versions)
 
-    monkeypatch.setattr(part, "Analysis", remembered)
+    monkeypatch.setattr(part_analysis, "Analysis", remembered)
     for settings in (StaticSettings(), StaticSettings(select=("PERF101",))):
         analyse(Sources([SourceFile("drive.py", DRIVE), SourceFile("work.py", WORK)]), settings)
     assert picked == [["drive.py", "work.py"]] * 2
@@ -214,7 +214,11 @@ def test_what_stands_beside_amp_is_left_alone_where_it_cannot_matter(dtype: byte
     run = b"import torch\n\ndef run(model, x):\n    with torch.autocast('cuda', torch.%s):\n        model(x)\n" % dtype
     sources = Sources([SourceFile("constants.py", constants), SourceFile("run.py", run)])
     assert (
-        list(part._analysis(Prefilter(sources, load_rules().values()), sources, OFF, lambda _: {}).program.picked)
+        list(
+            part_analysis._analysis(
+                Prefilter(sources, load_rules().values()), sources, OFF, lambda _: {}
+            ).program.picked
+        )
         == looked_at
     )
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from verifygate.base.cpu_time import Timings
 from verifygate.check import answer_cache
 from verifygate.check.answer_cache import CheckOutput
+from verifygate.check.known_findings import Old, known_old
 from verifygate.check.options import STDIN, CheckOptions
 from verifygate.check.project import Asked, read_asked
-from verifygate.check.set_aside import Old, known_old
 from verifygate.check.settings import Judged, contents_of, judged
 from verifygate.config.locate import find
 from verifygate.config.tree_versions import versions_of_tree
@@ -153,7 +153,7 @@ def _computed(
 ) -> CheckOutput:
     with timings.part("load the rules"):
         from verifygate.base.records import replace
-        from verifygate.check.kept_parts import KeptParts
+        from verifygate.check.part_cache import KeptParts
         from verifygate.check.report_scope import as_typed, within
         from verifygate.static.engine import Means, analyse
         from verifygate.static.registry import load_rules
@@ -167,7 +167,7 @@ def _computed(
         whole = report_of(outcome, folder_in_repository(Path.cwd()), asked.sources)
         report = within(whole, asked)
     if old.commit or old.baseline is not None:
-        from verifygate.check.set_aside import apart
+        from verifygate.check.known_findings import apart
 
         with timings.part("set aside what is old"):
             new, before, baselined = apart(report.findings, asked, old, choice, kept)

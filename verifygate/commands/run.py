@@ -93,7 +93,7 @@ def run(
     github_job: str | None,
 ) -> int:
     """Run the gate: stages, merged report, verdict. Writes DIR/gate.md, one report per stage, and report.json."""
-    from verifygate import baseline as earlier
+    from verifygate import report_comparison as earlier
     from verifygate.commands.github_job import GithubJob
     from verifygate.config.settings import load
     from verifygate.gate.base_policy import ruled
@@ -225,11 +225,11 @@ def compare(old: Path, new: Path) -> int:
         found = compared_recordings.compare(recordings.read(old), recordings.read(new))
         click.echo("\n".join(compared_recordings.lines(found)))
         return compared_recordings.exit_code(found)
-    from verifygate import baseline
+    from verifygate import report_comparison
     from verifygate.merge import handed_in
 
-    changes = baseline.changes(handed_in(new), handed_in(old))
-    click.echo(baseline.told(changes), nl=False)
+    changes = report_comparison.changes(handed_in(new), handed_in(old))
+    click.echo(report_comparison.told(changes), nl=False)
     return 1 if changes.new or changes.newly_reached else 0
 
 

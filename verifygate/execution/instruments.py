@@ -19,7 +19,7 @@ from verifygate.base.regular_files import open_regular
 from verifygate.process.subject import Completed, Subject
 
 PACKAGE = "verifygate_instruments"
-"""The name of the copied folder, and of the package in the subject's process; `instrument/start.py` has it too."""
+"""The name of the copied folder, and of the package in the subject's process; `instrument/bootstrap.py` has it too."""
 TOLD = "told.jsonl"
 CHILDREN = "children"
 CHILDREN_VARIABLE = "VERIFYGATE_CHILDREN"
@@ -59,7 +59,7 @@ def assemble(folder: Path) -> Path:
     """
     package = folder / PACKAGE
     shutil.copytree(Path(instrument.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    return package / "start.py"
+    return package / "bootstrap.py"
 
 
 def launch(

@@ -1,7 +1,7 @@
 """Modules of the audited tree that bear the names of what starts and watches a test run.
 
-`instrument/start.py` loads Python's, pytest's and our own modules while nothing of the tree is on the module path, so
-these stand for nothing: they are shown. A `torch` of the tree is another matter: the tests would train with it.
+`instrument/bootstrap.py` loads Python's, pytest's and our own modules while nothing of the tree is on the module path,
+so these stand for nothing: they are shown. A `torch` of the tree is another matter: the tests would train with it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pathlib import Path
 from verifygate.execution import checks, outcomes
 from verifygate.execution.asked_float16 import asked_float16
 from verifygate.execution.attribution import CoverageUnreadableError, Lines, attribute, executed_lines
-from verifygate.execution.changed import changed_lines_are_tested
+from verifygate.execution.change_coverage import changed_lines_are_tested
 from verifygate.execution.dtype_errors import of_tests
 from verifygate.execution.emulated import Emulated, run_emulated
 from verifygate.execution.hidden_tests import Missing, Suite

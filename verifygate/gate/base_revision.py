@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.lifeline import temporary_folder
-from verifygate.baseline import apart
 from verifygate.change.base_findings import BaseFindings, versions_at
 from verifygate.change.moved_code import code_around
 from verifygate.config.settings import Settings, VerdictSettings
@@ -25,6 +24,7 @@ from verifygate.model import (
 )
 from verifygate.model.precision_contract import altered
 from verifygate.process.subject import Subject
+from verifygate.report_comparison import apart
 from verifygate.rule_codes import SecurityRisk
 from verifygate.sources.file import SourceFile
 from verifygate.sources.git_export import export

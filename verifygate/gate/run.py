@@ -60,7 +60,7 @@ from verifygate.sources.tree import Sources
 from verifygate.stage import Stage, StageContext
 from verifygate.stage_registry import STAGES
 from verifygate.static.registry import check_rules, chosen
-from verifygate.static.unread import refuse_settings_alone
+from verifygate.static.unanalysed_files import refuse_settings_alone
 
 Progress = Callable[[str], None]
 _RUN_CODE = frozenset(("execution", "performance"))

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from .bootstrap import HERE
 from .launch import TOLD, install, teller, when_imported
-from .start import HERE
 
 VARIABLE = "VERIFYGATE_CHILDREN"
 FOLDER = "children"

@@ -1,7 +1,7 @@
 """Runs inside the subject's interpreter: start a script or module, with instruments in place before it imports torch.
 
-Usage: python start.py launch --options JSON -- script.py [argument]...
-       python start.py launch --options JSON -- -m module [argument]...
+Usage: python bootstrap.py launch --options JSON -- script.py [argument]...
+       python bootstrap.py launch --options JSON -- -m module [argument]...
 
 The script finds what it would find without us: its own `sys.argv`, `__main__` and `sys.path`, its exit code, and
 tracebacks without our frames. What is not the same: torch's import calls the instruments (below), and a `-c` text or
@@ -41,8 +41,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .bootstrap import HERE
 from .raised import by_statement, causes, statement
-from .start import HERE
 
 INSTRUMENTS = {
     "recorder": "recorder.install",
@@ -275,7 +275,7 @@ def _exit_code(end: SystemExit) -> int:
 def _parsed(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """The options and the command. The gate writes both, so a wrong one is a plain SystemExit."""
     if len(arguments) < 4 or arguments[0] != "--options" or arguments[2] != "--":
-        sys.exit("usage: start.py launch --options JSON -- script.py [argument]... | -m module [argument]...")
+        sys.exit("usage: bootstrap.py launch --options JSON -- script.py [argument]... | -m module [argument]...")
     command = list(arguments[3:])
     if command[0] == "-m" and len(command) < 2:
         sys.exit("launch: -m needs the name of a module")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from verifygate import baseline
+from verifygate import report_comparison
 from verifygate.base.errors import UsageError
 from verifygate.merge.inputs import Results
 from verifygate.merge.recompute import contradicted, unsupported
@@ -31,15 +31,15 @@ FULL = Decimal("100.00")
 def handed_in(path: Path, shown: str = "") -> Report:
     """A report.json that still says what its run said. Raises UsageError, calling it `shown`, where it does not."""
     shown = shown or str(path)
-    text = baseline.text_at(path, shown)
-    report = baseline.parse(text, shown)
+    text = report_comparison.text_at(path, shown)
+    report = report_comparison.parse(text, shown)
     for fault in faults(report):
         raise UsageError(
             f"the report contradicts itself: {fault}",
             where=shown,
             remedy="give a report.json as `verifygate run` of this version wrote it",
         )
-    baseline.refuse_edited(text, shown)
+    report_comparison.refuse_edited(text, shown)
     return report
 
 

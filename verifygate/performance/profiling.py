@@ -20,7 +20,7 @@ from verifygate.performance.comparison import ArmRecord, Comparison
 from verifygate.performance.measuring import beside_each_other, cores
 from verifygate.process.subject import Completed, Subject
 
-START = Path(verifygate.__file__).parent / "instrument" / "start.py"
+START = Path(verifygate.__file__).parent / "instrument" / "bootstrap.py"
 FAMILY = "PERF"
 """The rules whose findings are put to the test."""
 

@@ -28,7 +28,7 @@ import sys
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120
 
-from verifygate.process.confined import main
+from verifygate.process.sandbox import main
 
 if __name__ == "__main__":
     main()

@@ -59,7 +59,7 @@ class Family:
     child: int
     mark: str
     program: int = 0
-    """The program itself, where the child only started it (`confined.py`)."""
+    """The program itself, where the child only started it (`sandbox.py`)."""
     keeper: int = 0
     """The first of its process ids, where they are its own; no process of the project."""
     _born: list[int] = field(default_factory=list)

@@ -60,7 +60,7 @@ ALWAYS = {
 OPTIONS = ("--check-hash-based-pycs", "always")
 """The interpreter's own. Bytecode may say that it need not be compared with its source, and a tree may bring such."""
 MODULE_PATH = "VERIFYGATE_MODULE_PATH"
-"""What `instrument/start.py` puts in front of the module path; it has this name too."""
+"""What `instrument/bootstrap.py` puts in front of the module path; it has this name too."""
 HEAD_BYTES = 2 * 1024
 TAIL_BYTES = 16 * 1024
 GRACE_SECONDS = 3.0
@@ -158,7 +158,7 @@ class Subject:
         `env` adds to the allowed environment; where it names no `TMPDIR`, that is a folder which goes with the run.
         `python_path` goes in front of the root on the module path. Setting `stop` from another thread ends the process
         early, as the time limit would. `tell` gets each line that it writes, on either stream, while it runs. With
-        `safe_path` nothing of the project is on the module path while the interpreter starts: `instrument/start.py`
+        `safe_path` nothing of the project is on the module path while the interpreter starts: `instrument/bootstrap.py`
         puts it there, after its own modules are loaded. `given` is what the process reads from its standard input.
         `answers` are folders where the gate finds or hears its answers: a confined process writes there for good.
         Raises OSError where the interpreter cannot be started, or where isolation is required and does not hold.

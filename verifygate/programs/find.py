@@ -27,7 +27,7 @@ from verifygate.programs.yacs_settings import settings_of_yacs
 from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
-from verifygate.static.part import RECURSION_LIMIT
+from verifygate.static.part_analysis import RECURSION_LIMIT
 from verifygate.static.symbols.program import Function, Module
 
 MOST_FOUND = 5

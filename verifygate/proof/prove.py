@@ -18,7 +18,7 @@ from verifygate.base.regular_files import MAX_ANSWER_BYTES, read_regular
 from verifygate.process.subject import Completed, Subject
 from verifygate.proof.method import METHODS, Judgement
 
-START = Path(instrument.__file__).with_name("start.py")
+START = Path(instrument.__file__).with_name("bootstrap.py")
 SECONDS = 120.0
 SECONDS_EACH = 20.0
 _BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)

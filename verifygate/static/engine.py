@@ -18,9 +18,9 @@ from verifygate.config.rule_selection import RuleSelection
 from verifygate.sources.linked_files import one_of_each
 from verifygate.sources.tree import Sources
 from verifygate.static.analysis_result import AnalysisResult, together
-from verifygate.static.part import Task, analyse_part
-from verifygate.static.programs_apart import parts_of
-from verifygate.static.unread import with_what_may_train
+from verifygate.static.independent_programs import parts_of
+from verifygate.static.part_analysis import Task, analyse_part
+from verifygate.static.unanalysed_files import with_what_may_train
 
 if TYPE_CHECKING:
     from verifygate.config.settings import StaticSettings

@@ -9,7 +9,7 @@ import pytest
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.symbols.program import Program
-from verifygate.static.uses.by_use import RolesByUse
+from verifygate.static.uses.role_inference import RolesByUse
 from verifygate.static.uses.roles import Evidence, Role, Use, roles_of
 from verifygate.static.values.domain import ExternalResult
 from verifygate.static.values.evaluator import Evaluator

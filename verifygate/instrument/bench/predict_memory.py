@@ -1,6 +1,6 @@
 """Predict the memory of an arm's step without computing it: the workload takes its steps with fake tensors.
 
-Usage: python start.py bench.predict_memory OPTIONS.json ANSWER.json
+Usage: python bootstrap.py bench.predict_memory OPTIONS.json ANSWER.json
 
 The options: `workload`, `precision`, `seed`. The answer: `{"done": {"anatomy": {...}, "read": N}}`, or
 `{"failed": ...}` with one line that says why. A fake tensor has a shape, a dtype and a storage of some size, and no

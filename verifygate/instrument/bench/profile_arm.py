@@ -1,6 +1,6 @@
 """Profile one arm in a process of its own: what its memory is made of, whether it grows, and where its time goes.
 
-Usage: python start.py bench.profile_arm OPTIONS.json ANSWER.json
+Usage: python bootstrap.py bench.profile_arm OPTIONS.json ANSWER.json
 
 The options: `workload`, `precision`, `seed`, `threads` (torch's at the most, 0 for any number), `lines` (places of the
 project whose cost is asked for: path, first and last line). The answer: `{"done": {...}}`, or `{"failed": {...}}` with

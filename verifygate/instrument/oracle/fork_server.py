@@ -1,6 +1,6 @@
 """Run many short runs of the project from one process: torch is imported once, and each run is a fork of that.
 
-Usage: python start.py oracle.fork_server ORDERS.json. The orders are one object: `parallel`,
+Usage: python bootstrap.py oracle.fork_server ORDERS.json. The orders are one object: `parallel`,
 `preload` (modules that every run needs) and `jobs`. A job has `command` and `instruments` as launch.py has them, the
 `folder` in which its `told.jsonl` will be, the `root` to run in, `seconds`, and `env`. All forks begin with the same
 random state.

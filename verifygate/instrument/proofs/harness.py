@@ -1,6 +1,6 @@
 """Runs inside the subject's interpreter: run the jobs of a proof, those that want ranks in processes of their own.
 
-Usage: python start.py proofs.harness JOBS.json RESULTS.json. A job is what verifygate.proof's Setting says, with
+Usage: python bootstrap.py proofs.harness JOBS.json RESULTS.json. A job is what verifygate.proof's Setting says, with
 `source` and `name`; its result is what `training.run` returns. Imports torch and the standard library only, once for
 all jobs.
 """

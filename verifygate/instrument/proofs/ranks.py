@@ -1,7 +1,7 @@
 """Runs inside the subject's interpreter: the examples that take two ranks, a process each, over gloo on this host.
 
-Usage: python start.py proofs.ranks JOBS.json RESULTS.json RANK, as `start` does it. Every job has a process group of
-its own, whose ranks find each other by a file, and end it together: nothing of one job is left in the next.
+Usage: python bootstrap.py proofs.ranks JOBS.json RESULTS.json RANK, as `start` does it. Every job has a process group
+of its own, whose ranks find each other by a file, and end it together: nothing of one job is left in the next.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .training import run
 if TYPE_CHECKING:
     import torch
 
-START = Path(__file__).parents[1] / "start.py"
+START = Path(__file__).parents[1] / "bootstrap.py"
 RANKS = 2
 SECONDS = 60
 """How long a rank waits for another one in what they do together."""

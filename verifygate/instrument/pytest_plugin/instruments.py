@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from .. import children
+from ..bootstrap import PACKAGE
 from ..launch import TOLD, Tell, install_with_torch, look_at, teller
-from ..start import PACKAGE
 
 VARIABLE = "VERIFYGATE_INSTRUMENTS"
 

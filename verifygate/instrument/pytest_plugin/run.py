@@ -1,11 +1,11 @@
 """Runs inside the subject's interpreter: pytest as `python -m pytest` runs it, with the gate's plugin in place first.
 
-Usage: python start.py pytest_plugin.run [pytest's argument]...
+Usage: python bootstrap.py pytest_plugin.run [pytest's argument]...
 
-`start.py` imports this module, and by it pytest and the plugin, while no folder of the subject is on the module path: a
-`pytest.py` or a `coverage` of the subject does not stand for the installed one. What the plugin has to know comes by
-standard input, which is closed before any code of the subject runs: it is never in the environment, which other
-processes can read (`/proc/PID/environ`), and in no argument.
+`bootstrap.py` imports this module, and by it pytest and the plugin, while no folder of the subject is on the module
+path: a `pytest.py` or a `coverage` of the subject does not stand for the installed one. What the plugin has to know
+comes by standard input, which is closed before any code of the subject runs: it is never in the environment, which
+other processes can read (`/proc/PID/environ`), and in no argument.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ PACKAGE = "verifygate_instruments"
 
 def begin(given: str) -> None:
     """Load the package of the instruments, and let them wait for torch."""
-    start = os.path.join(os.path.dirname(HERE), "start.py")  # noqa: PTH118, PTH120
+    start = os.path.join(os.path.dirname(HERE), "bootstrap.py")  # noqa: PTH118, PTH120
     spec = importlib.util.spec_from_file_location("_verifygate_start", start)
     assert spec is not None  # noqa: S101 - the file stands in the folder above
     assert spec.loader is not None  # noqa: S101

@@ -20,7 +20,7 @@ from verifygate.static.symbols.program import Class
 from verifygate.static.symbols.reaching_definitions import reaching
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
-from verifygate.static.uses.by_use import RolesByUse
+from verifygate.static.uses.role_inference import RolesByUse
 from verifygate.static.uses.roles import Evidence, Role
 from verifygate.static.values.access_paths import AccessPath, AccessPaths, iterate_over_the_same
 from verifygate.static.values.domain import (

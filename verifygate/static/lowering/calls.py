@@ -15,8 +15,8 @@ from verifygate.static.lowering.context import Activation
 from verifygate.static.lowering.dispatch import lower_expression
 from verifygate.static.lowering.event_emission import emit_event
 from verifygate.static.lowering.event_graph import Backward, Branch, Escape
+from verifygate.static.lowering.external_steps import is_out_of_sight
 from verifygate.static.lowering.gradient_hooks import note_gradient_hook, run_gradient_hooks
-from verifygate.static.lowering.handed_over import is_out_of_sight
 from verifygate.static.lowering.inlining import inline
 from verifygate.static.values.access_paths import AccessPath, Root
 from verifygate.static.values.call_filter import scalers_given

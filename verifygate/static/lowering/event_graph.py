@@ -204,7 +204,7 @@ class Graph:
     renamed: set[int] = field(default_factory=set)
     """Nodes whose event is about an optimizer that goes by another name there: that it is one is an assumption."""
     taken_for_one: Mapping[Predicate, frozenset[Predicate]] | None = None
-    """Conditions that may ask one question (`paths/one_question.py`); None until somebody wants to know."""
+    """Conditions that may ask one question (`paths/equivalent_conditions.py`); None until somebody wants to know."""
     functions: set[Function] = field(default_factory=set)
     """Every function that is part of it."""
     freezes: bool = False

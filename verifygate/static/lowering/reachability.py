@@ -13,7 +13,7 @@ from verifygate.base.fixpoint import fixpoint
 from verifygate.sources.byte_patterns import Alternatives
 from verifygate.sources.outline import Span
 from verifygate.static.amp.roles import Roles
-from verifygate.static.lowering.handed_over import scaler_is_handed_over
+from verifygate.static.lowering.external_steps import scaler_is_handed_over
 from verifygate.static.symbols.program import Class, Function, Module
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import is_script, walk

@@ -10,8 +10,8 @@ import ast
 
 from verifygate.protocol import Event
 from verifygate.static.lowering.event_graph import Backward, Branch, Escape, Signal
+from verifygate.static.paths.equivalent_conditions import taken_for_one
 from verifygate.static.paths.error_path import ErrorPath
-from verifygate.static.paths.one_question import taken_for_one
 from verifygate.static.uses.roles import Evidence
 from verifygate.static.values.access_paths import AccessPath
 

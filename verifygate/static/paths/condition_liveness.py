@@ -9,7 +9,7 @@ from collections import deque
 
 from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Node
-from verifygate.static.paths.one_question import taken_for_one
+from verifygate.static.paths.equivalent_conditions import taken_for_one
 from verifygate.static.values.access_paths import AccessPath
 
 

@@ -85,8 +85,8 @@ from collections.abc import Iterator
 from verifygate.model import Severity, Witness
 from verifygate.naming import names_a_loss, speaks_of_a_step, speaks_of_a_window
 from verifygate.static.analysis import Analysis
+from verifygate.static.idioms.ddp_bypass import forwards_past_ddp
 from verifygate.static.idioms.gradient_sync_flags import late_flags
-from verifygate.static.idioms.past_the_wrapper import forwards_past_ddp
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function

@@ -84,9 +84,9 @@ from verifygate.static.idioms.amp_switches import (
     speak_of_precision,
     words_of,
 )
+from verifygate.static.idioms.dtype_string_comparisons import never_holds
 from verifygate.static.idioms.float32_islands import is_scaled_alone
-from verifygate.static.idioms.third_words import word_without_scaler
-from verifygate.static.idioms.words_for_dtypes import never_holds
+from verifygate.static.idioms.unhandled_precision_names import word_without_scaler
 from verifygate.static.rule import Match, Rule
 from verifygate.static.symbols.enclosing import deferring
 from verifygate.static.symbols.location import Location

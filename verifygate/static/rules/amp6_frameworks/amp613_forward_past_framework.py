@@ -69,8 +69,8 @@ from verifygate.framework_names import FABRIC
 from verifygate.model import Severity
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.framework_precisions import Handle
+from verifygate.static.idioms.ddp_bypass import flows_into, keeps_its_name
 from verifygate.static.idioms.framework_loops import Does, GradientCall, GradientCalls, judged
-from verifygate.static.idioms.past_the_wrapper import flows_into, keeps_its_name
 from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function

@@ -15,7 +15,7 @@ import pytest
 from verifygate.base.cpu_time import Timings
 from verifygate.change.base_findings import BaseFindings
 from verifygate.check import answer_cache
-from verifygate.check.kept_parts import _SHELF, KeptParts
+from verifygate.check.part_cache import _SHELF, KeptParts
 from verifygate.cli import main
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.config.tree_versions import versions_of_tree
@@ -26,8 +26,8 @@ from verifygate.sources.tree import Sources
 from verifygate.static import engine
 from verifygate.static.analysis_result import AnalysisResult
 from verifygate.static.engine import Means, analyse
-from verifygate.static.part import Task
-from verifygate.static.programs_apart import parts_of
+from verifygate.static.independent_programs import parts_of
+from verifygate.static.part_analysis import Task
 
 CASES = Path(__file__).parent / "cases"
 TRAINS = """\

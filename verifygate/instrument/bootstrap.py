@@ -1,6 +1,6 @@
 """Runs inside the subject's interpreter: start a module of this folder as a part of a package.
 
-Usage: python start.py launch|bench.profile_arm|bench.predict_memory|proofs.harness|proofs.ranks [argument]...
+Usage: python bootstrap.py launch|bench.profile_arm|bench.predict_memory|proofs.harness|proofs.ranks [argument]...
 
 The module's `main` gets the arguments and gives the exit code. No entry of `sys.path` leads to the package, so nothing
 that lies here can be taken for a module of the subject's. And none leads to the subject while the interpreter starts

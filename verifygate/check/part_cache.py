@@ -16,7 +16,7 @@ from verifygate.base.records import replace
 from verifygate.check import answer_cache
 from verifygate.sources.tree import Sources
 from verifygate.static.analysis_result import AnalysisResult
-from verifygate.static.part import Task
+from verifygate.static.part_analysis import Task
 
 _SHELF = "parts"
 _MOST = 2_000
