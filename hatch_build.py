@@ -1,6 +1,6 @@
 """Packs the cases of the rules into the wheel: whoever has only the installed package can run them there.
 
-See `verifygate docs qualification`. An editable installation has the folder itself, and needs no archive.
+See `verifygate docs evidence`. An editable installation has the folder itself, and needs no archive.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How large verifygate is, by part: `python tests/sizes.py` prints the table of `docs/about.md`."""
+"""How large verifygate is, by part: `python tests/sizes.py` prints it exactly, `docs/about.md` has it in thousands."""
 
 from __future__ import annotations
 
@@ -50,20 +50,52 @@ def part_of(path: str, folders: dict[str, Part]) -> Part:
     return next((part for folder, part in folders.items() if path.startswith(f"{folder}/")), PARTS[-1])
 
 
-def main() -> int:
-    """Print the table, and the totals of what else there is."""
+class Size(NamedTuple):
+    """What a part holds; lines count code, docstrings and empty lines."""
+
+    what: str
+    modules: int
+    lines: int
+    lines_of_tests: int
+
+
+def sizes() -> list[Size]:
+    """Each part, then all of them."""
     modules, tests = tracked("verifygate/*.py"), tracked("tests/*.py")
     tests = [path for path in tests if not re.search(r"/(cases|programs|projects|suites)/", path)]
     of_package = {f"verifygate/{folder}": part for part in PARTS for folder in part.folders}
     of_tests = {f"tests/{folder}": part for part in PARTS for folder in part.tests}
-    print("| Part | Modules | Lines | Lines of its tests |\n|---|---|---|---|")
+    found = []
     for part in PARTS:
         own = [path for path in modules if part_of(path, of_package) is part]
         held = [path for path in tests if part_of(path, of_tests) is part]
-        print(f"| {part.what} | {len(own)} | {lines(own):,} | {lines(held):,} |")
-    print(f"| all | {len(modules)} | {lines(modules):,} | {lines(tests):,} |\n")
+        found.append(Size(part.what, len(own), lines(own), lines(held)))
+    return [*found, Size("all", len(modules), lines(modules), lines(tests))]
+
+
+def table() -> str:
+    """The table of `docs/about.md`: thousands of lines, so that it does not change with every commit."""
+    rows = [f"| {each.what} | {_thousands(each.lines)} | {_thousands(each.lines_of_tests)} |" for each in sizes()]
+    return "\n".join(["| Part | Lines, in thousands | Lines of its tests, in thousands |", "|---|---|---|", *rows])
+
+
+def _thousands(count: int) -> str:
+    return f"{count / 1000:.0f}" if count >= 500 else "below 1"
+
+
+def written(page: str, made: str) -> str:
+    """The page with `made` in place of its table of sizes."""
+    return re.sub(r"^\| Part \| Lines, in.*\n(?:\|.*\n)*", lambda _: f"{made}\n", page, flags=re.MULTILINE)
+
+
+def main() -> int:
+    """Print the exact table, and the totals of what else there is."""
+    print("| Part | Modules | Lines | Lines of its tests |\n|---|---|---|---|")
+    for each in sizes():
+        print(f"| {each.what} | {each.modules} | {each.lines:,} | {each.lines_of_tests:,} |")
     pages = tracked("verifygate/docs/*.md")
-    print(f"{len(pages)} pages with {lines(pages):,} lines; {len(tracked('tests/static/cases/*'))} files of rule cases")
+    cases = len(tracked("tests/static/cases/*"))
+    print(f"\n{len(pages)} pages with {lines(pages):,} lines; {cases} files of rule cases")
     return 0
 
 

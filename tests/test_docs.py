@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import sizes
 import write_docs
 from click.testing import CliRunner
 
@@ -23,12 +24,56 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 PAGES = write_docs.pages()
+BY_HAND = sorted(path for path in write_docs.DOCS.glob("*.md") if path.name not in PAGES)
+MOST_PAGES = 35
+MOST_LINES = 180
+NAMED = re.compile(r"verifygate docs\s+([a-z]{2,}[\w-]*|[A-Z]+\d+)|(?<![\w./])(?:verifygate/)?docs/([\w-]+)\.md")
+TEXTS = (".py", ".j2", ".yaml", ".yml", ".toml", ".json")
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_generated_page_is_current(name: str):
     """`python tests/write_docs.py` was run after the last change of rules, settings or models."""
     assert (write_docs.DOCS / name).read_text(encoding="utf-8") == PAGES[name]
+
+
+def test_the_pages_are_few_and_short():
+    """A reader finds the way: at most 35 pages written by hand, and none longer than three screens."""
+    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in BY_HAND}
+
+    assert 20 < len(lengths) <= MOST_PAGES
+    assert {name: count for name, count in lengths.items() if count > MOST_LINES} == {}
+
+
+def test_the_page_about_the_size_is_about_this_size():
+    """Within a tenth, or a thousand lines: else `python tests/write_docs.py`."""
+    page = (write_docs.DOCS / "about.md").read_text(encoding="utf-8")
+    found = re.findall(r"^\| ([^|]+) \| (\d+|below 1) \| (\d+|below 1) \|$", page, re.MULTILINE)
+    shown = {what: [0.0 if text == "below 1" else float(text) for text in counts] for what, *counts in found}
+    now = {each.what: [each.lines / 1000, each.lines_of_tests / 1000] for each in sizes.sizes()}
+
+    assert shown.keys() == now.keys()
+    for what, counts in now.items():
+        assert shown[what] == pytest.approx(counts, rel=0.1, abs=1.1), what
+
+
+def test_messages_name_pages_that_exist():
+    """`verifygate docs NAME` in a message, a written file or a report opens a page, and `docs/NAME.md` is one."""
+    topics = {path.stem for path in write_docs.DOCS.glob("*.md")} | {*load_rules(), *security_rules()}
+    package = ROOT / "verifygate"
+    files = [path for path in package.rglob("*") if path.suffix in TEXTS and not path.is_relative_to(write_docs.DOCS)]
+    files += [ROOT / name for name in ("action.yml", "hatch_build.py", "verifygate.toml")]
+    files += (ROOT / "reference_impl").glob("*.yaml")
+    named = [
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in files
+        for found in NAMED.finditer(path.read_text(encoding="utf-8"))
+        for name in found.groups()
+        if name
+    ]
+
+    assert len(named) > 20
+    assert [(path, name) for path, name in named if name not in topics] == []
 
 
 def test_what_reports_say_of_a_rule_is_what_its_module_says():

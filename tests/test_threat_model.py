@@ -10,7 +10,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "verifygate/docs/threat-model.md").read_text(encoding="utf-8")
 ROWS = re.findall(
-    r"^\| (?!---|The change|What \|)(.+) \|$", PAGE.partition("## What each layer stops")[2], re.MULTILINE
+    r"^\| (?!---|The change|What \|)(.+) \|$",
+    PAGE.partition("## What each layer stops")[2].partition("\n## ")[0],
+    re.MULTILINE,
 )
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
 

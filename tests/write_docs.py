@@ -1,4 +1,4 @@
-"""Generate the part of the documentation that the code already says: the configuration, lists of rules, JSON schemas.
+"""Generate the part of the documentation that the code already says: commands, configuration, rules, JSON schemas.
 
 `python tests/write_docs.py` writes it; a test fails when what is committed differs from what this makes. The page of a
 rule is the docstring of its module: `rule_pages` makes files of them for the site, and none is committed.
@@ -14,7 +14,9 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import accuracy_page
+import commands_page
 import fault_table
+import sizes
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -61,6 +63,7 @@ def pages() -> dict[str, str]:
     found["schemas/lock.schema.json"] = json_schema(Lock)
     found["schemas/qualification.schema.json"] = json_schema(Kit)
     found["config.md"] = config_page()
+    found["commands.md"] = commands_page.page()
     found["rules.md"] = rules_page()
     found["faults.md"] = fault_table.page()
     found["accuracy.md"] = accuracy_page.page()
@@ -217,6 +220,8 @@ def main() -> int:
         path = DOCS / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    about = DOCS / "about.md"
+    about.write_text(sizes.written(about.read_text(encoding="utf-8"), sizes.table()), encoding="utf-8")
     print(f"wrote {len(made)} files below {DOCS.name}/")
     return 0
 

@@ -18,7 +18,8 @@ from verifygate.model import Status
 from verifygate.requirements.queries import Oracle, QueryKind, RunEvent, RunQuery, ScaleBehaviour
 from verifygate.requirements.spec import Thresholds
 
-PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("requirements.md", "queries.md"))
+PAGES = ("requirements.md", "queries.md", "precision-contract.md")
+PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in PAGES)
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 HEAD = """\
 title: T

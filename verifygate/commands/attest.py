@@ -105,7 +105,7 @@ def verify(
     try:
         ruling = examined(data, asked)
     except UnusableKeyError as error:
-        raise UsageError(str(error), where=path_as_typed(key), remedy="see `verifygate docs attestation`") from None
+        raise UsageError(str(error), where=path_as_typed(key), remedy="see `verifygate docs evidence`") from None
     click.echo(_as_json(ruling) if fmt == "json" else f"{path_as_typed(file)}: {_told(ruling, asked.commit)}")
     return 1 if ruling.refusals else 0
 
