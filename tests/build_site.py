@@ -36,11 +36,16 @@ _CONF: Mapping[str, object] = {
     "html_show_sphinx": False,
     "html_show_copyright": False,
     "html_copy_source": False,
+    "html_static_path": ["_static"],
+    "html_css_files": ["tables.css"],
     "highlight_language": "text",  # of a block that names none: output, and commands
     "smartquotes": False,  # an option is `--why`, also outside of code
     # an example that is meant to be wrong is no reason to stop
     "suppress_warnings": "misc.highlighting_failure",
 }
+
+_TABLES = "td:last-child code { overflow-wrap: anywhere; }\n"
+"""Ids of tests, in the last column of a table, are wrapped: else they leave no room for the words beside them."""
 
 
 def contents(index: str) -> dict[str, dict[str, str]]:
@@ -81,6 +86,8 @@ def _staged(source: Path) -> None:
     """The pages as Sphinx reads them: with those of the rules, the lists of what belongs to what, and no link out."""
     shutil.copytree(DOCS, source)
     (source / "rules").mkdir(exist_ok=True)
+    (source / "_static").mkdir()
+    (source / "_static" / "tables.css").write_text(_TABLES, encoding="utf-8")
     for code, text in write_docs.rule_pages().items():
         (source / "rules" / f"{code}.md").write_text(text, encoding="utf-8")
     of_modules = {path.resolve(): code for code, path in rule_modules().items()}
