@@ -46,6 +46,8 @@ VIOLATIONS = {
     "verifygate/execution/stage.py": "import verifygate.static.engine",
     "verifygate/static/syntax/names.py": "import verifygate.static.engine",
     "verifygate/merge/inputs.py": "import verifygate.merge.findings",
+    "verifygate/commands/rules.py": "import verifygate.claims.audit",
+    "verifygate/claims/tally.py": "import verifygate.config.settings",
     "verifygate/requirements/placed_nowhere.py": "",
     "verifygate/process/subject.py": "import verifygate.process.circle",
     "verifygate/process/circle.py": "import verifygate.process.subject",
@@ -76,6 +78,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
         "verifygate.execution is not allowed to import verifygate.static",
         "verifygate.static.syntax is not allowed to import verifygate.static.engine",
         "verifygate.merge.inputs is not allowed to import verifygate.merge.findings",
+        "verifygate.claims: - verifygate.commands.rules -> verifygate.claims.audit",
+        "verifygate.claims is not allowed to import verifygate.config",
         "verifygate.requirements.placed_nowhere",
         "No cycles are allowed in verifygate.process",
         "verifygate.scoring -> torch",
@@ -151,6 +155,11 @@ def test_version_loads_nothing_heavy():
     found = loaded("--version")
     assert "verifygate" in found
     assert found.isdisjoint({"torch", "libcst", "pydantic"})
+
+
+def test_nothing_loads_the_audit_of_claims_but_its_command():
+    """It is a product of its own: not even the group of commands that it belongs to knows more than its name."""
+    assert not [name for name in loaded("evidence", "--help") if name.startswith("verifygate.claims")]
 
 
 def test_a_command_loads_no_other_command():
