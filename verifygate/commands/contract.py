@@ -25,7 +25,7 @@ def contract(paths: tuple[str, ...], config: Path | None) -> int:
     from verifygate.config.tree_versions import versions_of_tree
     from verifygate.report.text import contract_lines
     from verifygate.sources.repository import folder_in_repository
-    from verifygate.static.engine import analyse
+    from verifygate.static.engine import Means, analyse
 
     start = Path.cwd()
     file = config if config is not None else find(start)
@@ -34,7 +34,7 @@ def contract(paths: tuple[str, ...], config: Path | None) -> int:
     asked = read_asked(paths, start, found.exclude, root, found.sources, rooted=bool(root and start != root))
     rules = found.written.allowing(versions_of_tree(asked.sources.paths, asked.root))
     about = asked.is_asked if asked.scope is not None else None
-    outcome = analyse(asked.sources, rules, with_constructs=False, lets_go=True, about=about)
+    outcome = analyse(asked.sources, rules, with_constructs=False, about=about, means=Means(lets_go=True))
     shown = as_typed(within(report_of(outcome, folder_in_repository(start)), asked), asked.as_typed)
     for line in not_analysed_lines(shown.not_analysed):
         click.echo(line, err=True)
