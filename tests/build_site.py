@@ -24,7 +24,7 @@ from verifygate.report.rule_pages import rule_modules
 DOCS = write_docs.DOCS
 TITLE = "verifygate"
 _LINK = re.compile(r"\[([^\[\]]+)\]\((\.\./[^()\s]+)\)")
-_ENTRY = re.compile(r"^- \[[^\]]+\]\(([\w-]+)\.md\)$", re.MULTILINE)
+_ENTRY = re.compile(r"^- \[([^\]]+)\]\(([\w-]+)\.md\)$", re.MULTILINE)
 _CONF: Mapping[str, object] = {
     "project": TITLE,
     "version": verifygate.__version__,
@@ -36,15 +36,25 @@ _CONF: Mapping[str, object] = {
     "html_show_sphinx": False,
     "html_show_copyright": False,
     "html_copy_source": False,
+    "html_static_path": ["_static"],
+    "html_css_files": ["tables.css"],
+    "highlight_language": "text",  # of a block that names none: output, and commands
+    "smartquotes": False,  # an option is `--why`, also outside of code
     # an example that is meant to be wrong is no reason to stop
     "suppress_warnings": "misc.highlighting_failure",
 }
 
+_TABLES = "td:last-child code { overflow-wrap: anywhere; }\n"
+"""Ids of tests, in the last column of a table, are wrapped: else they leave no room for the words beside them."""
 
-def contents(index: str) -> dict[str, list[str]]:
-    """The parts of the documentation, each with its pages in order: `{"Learn": ["tutorial"], ...}`."""
+
+def contents(index: str) -> dict[str, dict[str, str]]:
+    """The parts of the documentation, each with its pages in order and how they are called there.
+
+    `{"Learn": {"tutorial": "Tutorial: from a faulty loop to PASS"}, ...}`
+    """
     parts = re.split(r"^## ", index, flags=re.MULTILINE)[1:]
-    return {part.partition("\n")[0]: _ENTRY.findall(part) for part in parts}
+    return {part.partition("\n")[0]: {page: title for title, page in _ENTRY.findall(part)} for part in parts}
 
 
 def build(target: Path) -> int:
@@ -76,6 +86,8 @@ def _staged(source: Path) -> None:
     """The pages as Sphinx reads them: with those of the rules, the lists of what belongs to what, and no link out."""
     shutil.copytree(DOCS, source)
     (source / "rules").mkdir(exist_ok=True)
+    (source / "_static").mkdir()
+    (source / "_static" / "tables.css").write_text(_TABLES, encoding="utf-8")
     for code, text in write_docs.rule_pages().items():
         (source / "rules" / f"{code}.md").write_text(text, encoding="utf-8")
     of_modules = {path.resolve(): code for code, path in rule_modules().items()}
@@ -86,7 +98,7 @@ def _staged(source: Path) -> None:
     text = index.read_text(encoding="utf-8")
     index.write_text(text + "".join(_list(pages, part) for part, pages in contents(text).items()), encoding="utf-8")
     rules = source / "rules.md"
-    codes = sorted(f"rules/{page.stem}" for page in (source / "rules").glob("*.md"))
+    codes = dict.fromkeys(sorted(f"rules/{page.stem}" for page in (source / "rules").glob("*.md")), "")
     rules.write_text(rules.read_text(encoding="utf-8") + _list(codes), encoding="utf-8")
 
 
@@ -99,9 +111,11 @@ def _kept(folder: Path, source: Path, of_modules: Mapping[Path, str], link: re.M
     return link[0] if aim.is_relative_to(source.resolve()) else link[1]
 
 
-def _list(pages: list[str], caption: str = "") -> str:
+def _list(pages: Mapping[str, str], caption: str = "") -> str:
+    """Pages for the navigation, under the titles that are given; one without is called by its heading."""
     options = [":hidden:", *([f":caption: {caption}"] if caption else [])]
-    return "\n".join(["", "```{toctree}", *options, "", *pages, "```", ""])
+    entries = [f"{title} <{page}>" if title else page for page, title in pages.items()]
+    return "\n".join(["", "```{toctree}", *options, "", *entries, "```", ""])
 
 
 def main() -> int:

@@ -24,8 +24,8 @@ stdout, everything else to stderr.
 | 3 | an error inside verifygate |
 | 130 | interrupted |
 
-`pytest --verifygate` [fails each test](editors.md#fail-the-test-that-breaches-pytest---verifygate) in which the code
-violates the protocol.
+`pytest --verifygate` [fails tests](editors.md#fail-tests-that-violate-the-protocol-pytest---verifygate) in which the
+code violates the protocol.
 """
 _TAIL = """\
 ## Earlier names

@@ -27,7 +27,7 @@ def baseline() -> None:
 @config_option
 @report_option
 def write(config: Path | None, report: Path | None) -> int:
-    """Write the findings that stand now; the file is that of `[verdict] baseline`."""
+    """Write the present findings; the file is that of `[verdict] baseline`."""
     from verifygate.baseline_file import text_of
 
     settings, kept = _opened(config, report)

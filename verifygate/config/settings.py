@@ -81,7 +81,7 @@ class ExecutionSettings(Model):
     required: tuple[str, ...] = ()
     """Test ids, or their beginnings up to a `/`, `::` or `[`, that must run and pass; a skipped one is NOT MEASURED."""
     uncollected: tuple[str, ...] = ()
-    """Patterns of test files, or of test ids, that stand in the source and need not be among the tests of a run, for
+    """Patterns of test files, or of test ids, that are in the source and need not be among the tests of a run, for
     example `tests/gpu/*`."""
     coverage: bool = True
     """Whether to record which test executes which function."""
@@ -225,7 +225,7 @@ class VerdictSettings(Model):
     `verifygate baseline write` makes it."""
     allow_new_suppressions: bool = False
     """Whether a comment of a change that suppresses the change's own certain finding, of a severity that blocks, holds
-    at once. By default it blocks until it stands at the commit that the change is compared with."""
+    at once. By default it blocks until it is in the commit that the change is compared with."""
     advisory_until: dt.date | None = None
     """Last day on which a BLOCK is printed and ends with exit code 0, for example `2026-12-31`; from the day after, it
     ends with 1."""
