@@ -20,6 +20,7 @@ from torch.nn import attention
 from ..patching.frames import caller, foreign
 from . import entry_points
 from .gaps import Gaps
+from .graphs import CUDAGraph, Graph
 from .objects import Device, Event, Generator, Stream, StreamContext, TensorType, device_class
 from .tensors import is_cuda
 
@@ -30,7 +31,7 @@ KERNEL_PACKAGES = ("triton", "flash_attn", "xformers", "apex", "bitsandbytes", "
 
 def install(gaps: Gaps, capability: tuple[int, int]) -> None:
     """Put all of it in the place of torch's own."""
-    Event.gaps = gaps
+    Event.gaps = CUDAGraph.gaps = gaps
     cuda: Any = torch.cuda
     for names, value in _answers(gaps, capability).items():
         for name in names.split():
@@ -116,10 +117,11 @@ def _answers(gaps: Gaps, capability: tuple[int, int]) -> dict[str, Any]:
         "utilization temperature power_draw clock_rate memory_usage device_memory_used": gaps.wrap(
             "device sensors", lambda device=None: 0
         ),
-        "CUDAGraph": gaps.refusing_class("CUDA graphs", "torch.cuda.CUDAGraph"),
-        "graph": gaps.refusing_class("CUDA graphs", "torch.cuda.graph"),
-        "make_graphed_callables graph_pool_handle": gaps.refuse("CUDA graphs", "torch.cuda.graph"),
-        "is_current_stream_capturing": lambda: False,
+        "CUDAGraph": CUDAGraph,
+        "graph": Graph,
+        "make_graphed_callables": gaps.refuse("graphed callables", "torch.cuda.make_graphed_callables"),
+        "graph_pool_handle": lambda: (0, 0),
+        "is_current_stream_capturing": lambda: CUDAGraph.capturing,
         "cudart current_blas_handle get_stream_from_external": gaps.refuse("device handles", "a CUDA handle"),
     }
 
