@@ -12,7 +12,7 @@ from torch import nn
 
 from reference_impl.gallery import tasks
 
-DECAY = 0.98
+DECAY = 0.999
 
 
 @torch.no_grad()

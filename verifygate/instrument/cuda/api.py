@@ -20,6 +20,7 @@ from torch.nn import attention
 from ..patching.frames import caller, foreign
 from . import entry_points
 from .gaps import Gaps
+from .graphs import CUDAGraph, Graph
 from .objects import Device, Event, Generator, Stream, StreamContext, TensorType, device_class
 from .tensors import is_cuda
 
@@ -30,7 +31,7 @@ KERNEL_PACKAGES = ("triton", "flash_attn", "xformers", "apex", "bitsandbytes", "
 
 def install(gaps: Gaps, capability: tuple[int, int]) -> None:
     """Put all of it in the place of torch's own."""
-    Event.gaps = gaps
+    Event.gaps = CUDAGraph.gaps = gaps
     cuda: Any = torch.cuda
     for names, value in _answers(gaps, capability).items():
         for name in names.split():
@@ -58,7 +59,7 @@ def _nothing(*_args: Any, **_kwargs: Any) -> None: ...
 
 def _answers(gaps: Gaps, capability: tuple[int, int]) -> dict[str, Any]:
     """Names in torch.cuda -> what stands there."""
-    return _device(gaps, capability) | _random_numbers() | _streams() | _not_emulated(gaps)
+    return _device(gaps, capability) | _random_numbers() | _streams() | _graphs(gaps)
 
 
 def _device(gaps: Gaps, capability: tuple[int, int]) -> dict[str, Any]:
@@ -137,16 +138,17 @@ def _streams() -> dict[str, Any]:
         "stream": lambda stream: StreamContext(stream),
         "set_stream": _nothing,
         "current_stream default_stream": default_stream,
-        "is_current_stream_capturing": lambda: False,
+        "is_current_stream_capturing": lambda: CUDAGraph.capturing,
     }
 
 
-def _not_emulated(gaps: Gaps) -> dict[str, Any]:
-    """What refuses, and says that it is not emulated."""
+def _graphs(gaps: Gaps) -> dict[str, Any]:
+    """Capture and replay, and what of the device is not emulated."""
     return {
-        "CUDAGraph": gaps.refusing_class("CUDA graphs", "torch.cuda.CUDAGraph"),
-        "graph": gaps.refusing_class("CUDA graphs", "torch.cuda.graph"),
-        "make_graphed_callables graph_pool_handle": gaps.refuse("CUDA graphs", "torch.cuda.graph"),
+        "CUDAGraph": CUDAGraph,
+        "graph": Graph,
+        "make_graphed_callables": gaps.refuse("graphed callables", "torch.cuda.make_graphed_callables"),
+        "graph_pool_handle": lambda: (0, 0),
         "cudart current_blas_handle get_stream_from_external": gaps.refuse("device handles", "a CUDA handle"),
     }
 
