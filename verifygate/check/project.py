@@ -119,11 +119,15 @@ def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
     return sources
 
 
-def nothing_found(named: Iterable[str], sources: Sources) -> UsageError:
+class NothingFoundError(UsageError):
+    """There is no Python file where one was looked for."""
+
+
+def nothing_found(named: Iterable[str], sources: Sources) -> NothingFoundError:
     """The error of a check that has nothing to look at."""
     left = ", ".join(f"{each.files} by `{each.rule}`" for each in sources.left_out)
     besides = f"; left out: {left}" if left else ""
-    return UsageError("no Python file found", where=", ".join(named), remedy=f"name a file or a folder{besides}")
+    return NothingFoundError("no Python file found", where=", ".join(named), remedy=f"name a file or a folder{besides}")
 
 
 def _paths(sources: Sources) -> Iterable[str]:

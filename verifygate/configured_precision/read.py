@@ -13,7 +13,7 @@ from verifygate.configured_precision.document import DocumentError, Item, parse
 from verifygate.configured_precision.hydra import NotComposed, composed
 from verifygate.configured_precision.setting import Setting
 from verifygate.configured_precision.shapes import settings_in
-from verifygate.sources.configuration_file import ConfigurationFile
+from verifygate.sources.configuration_file import SCRIPTS, ConfigurationFile
 from verifygate.sources.tree import Sources
 
 MAX_FILES = 200
@@ -99,18 +99,18 @@ class ConfiguredPrecision:
 
     @cached_property
     def _scripts(self) -> list[ConfigurationFile]:
-        return [each for each in self._files if each.suffix == ".sh"]
+        return [each for each in self._files if each.is_script]
 
     def _document(self, path: str) -> Item | None:
         """The document at a path; None where there is none that can be read."""
         if path not in self._documents:
             file = self._by_path.get(path)
             self._documents[path] = None
-            if file is not None and file.suffix != ".sh" and file.data:
+            if file is not None and not file.is_script and file.data:
                 try:
                     self._documents[path] = parse(file.data.decode("utf-8-sig", "replace"), file.suffix)
                 except DocumentError as error:
-                    self.unread.append(Unread(path, 1, f"cannot be read as configuration: {error}"))
+                    self.unread.append(Unread(path, error.line, f"cannot be read as configuration: {error}"))
         return self._documents[path]
 
     @cached_property
@@ -163,7 +163,7 @@ class ConfiguredPrecision:
 
     def _named(self, paths: set[str]) -> Iterator[tuple[str, str, str]]:
         """The files that sources name: (path of the file, `source:line`, path of the source)."""
-        if not any(not path.endswith(".sh") for path in paths):
+        if not any(not path.endswith(SCRIPTS) for path in paths):
             return
         for source in self._sources:
             if source.is_test or not any(suffix in source.data for suffix in _SUFFIXES):

@@ -57,7 +57,7 @@ def _trained_by_a_tool(sources: Sources) -> Iterator[NotAnalysed]:
     """The files with a precision that a command hands to something that is none of the sources, where none trains."""
     if train(sources):
         return
-    settings = {each.path: each for each in sources.configuration if each.suffix != ".sh" and not each.is_test}
+    settings = {each.path: each for each in sources.configuration if not each.is_script and not each.is_test}
     seen: set[str] = set()
     for path, number, text in _commands(sources) if settings else ():
         if _PYTHON.search(text):
@@ -74,7 +74,7 @@ def _trained_by_a_tool(sources: Sources) -> Iterator[NotAnalysed]:
 def _commands(sources: Sources) -> Iterator[tuple[str, int, str]]:
     """The command lines of shell scripts, with path and number of their first line."""
     for file in sources.configuration:
-        if file.suffix == ".sh" and not file.is_test:
+        if file.is_script and not file.is_test:
             for lines in logical_lines(file.lines):
                 text = " ".join(part for _, part in lines)
                 if text.strip():

@@ -15,7 +15,7 @@ from verifygate.configured_precision.setting import (
     Setting,
 )
 from verifygate.model import NotFollowed
-from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
+from verifygate.model.precision_contract import OF_CODE, Aspect, ContractRow, Declaration, PrecisionContract
 from verifygate.static.analysis import Analysis
 from verifygate.static.analysis_result import contract_row
 from verifygate.static.contract.byte_facts import ByteFacts
@@ -68,7 +68,7 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts, *, among_amp: boo
     facts += _beside_tf32(facts, analysis)
     facts += distinct(checkpoint_facts(facts, analysis, scanned, reach))
     facts += distinct(Derived(facts, scanned, analysis, reach).facts())
-    return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in Aspect))
+    return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in OF_CODE))
 
 
 def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis, *, among_amp: bool) -> Iterator[Fact]:
