@@ -142,9 +142,10 @@ def _framework(table: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
         defaults={key: text for each in (*shared, table) for key, text in each.get("defaults", {}).items()},
         only={mode: tuple(cells) for mode, cells in table.get("only", {}).items()},
         rows=tuple(
-            Row(each["cell"], each.get("when", {}), each.get("value"), each.get("gap", ""), each.get("by", ""), where)
+            Row(cell, each.get("when", {}), each.get("value"), each.get("gap", ""), each.get("by", ""), where)
             for source in (table, *shared)
-            for each in source["row"]
+            for cell, rows in source["cells"].items()
+            for each in rows
             for where in [f"{source['name']} {source['version']}, {each.get('read', source['read'])}"]
         ),
         is_judged=bool(shared),
