@@ -65,6 +65,14 @@ def test_qlora_of_axolotl_depends_on_the_card_where_bf16_is_auto() -> None:
     }
 
 
+def test_eight_bit_layers_do_not_compute_in_the_precision_of_autocast() -> None:
+    keys = "adapter: lora\nload_in_8bit: true\nbf16: true\nlora_modules_to_save: [lm_head]\n"
+    found = the_cells(a_dot_yml=AXOLOTL + keys)
+    assert found["weights"] == "8 bits (LLM.int8), the rest bfloat16 @7"
+    assert found["compute"] == "int8 in the 8-bit layers, float16 where values are large; the rest bfloat16 @7"
+    assert found["gradients"] == "float32; modules of `lora_modules_to_save` bfloat16 @9"
+
+
 def test_full_tuning_in_bf16_has_no_master_copy_and_its_norms_stand_apart() -> None:
     found = the_cells(a_dot_yml=AXOLOTL + "bf16: true\n")
     assert found["weights"] == "bfloat16; norms and embeddings float32 @6"
@@ -254,3 +262,18 @@ def test_since_says_which_cells_moved(folder: Path, capsys: pytest.CaptureFixtur
     (folder / "ds.json").write_text(zero % ',\n"communication_data_type": "bf16"', encoding="utf-8")
     assert main(["contract", "--since", "HEAD"]) == 0
     assert "Moved since:\n    a.yml: reduction: float32 -> bfloat16, ds.json:3\n" in capsys.readouterr().out
+
+
+def test_check_judges_a_tree_that_is_a_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.yaml").write_text(FACTORY + "finetuning_type: full\nbf16: true\nfp16: true\n", encoding="utf-8")
+    (folder / "run.sh").write_text("llamafactory-cli train a.yaml\n", encoding="utf-8")
+    assert main(["check", "--no-cache"]) == 1
+    told = capsys.readouterr().out
+    assert "a.yaml:7:1: AMP901" in told
+    assert "LLaMA-Factory 0.9.6.dev0 (ff6d4d12) (run.sh:1)" in told
+
+
+def test_axolotl_switches_fp16_off_beside_bf16_and_starts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.yml").write_text(AXOLOTL + "bf16: true\nfp16: true\n", encoding="utf-8")
+    assert main(["check", "--no-cache"]) == 0
+    assert "compute         bfloat16" in capsys.readouterr().out

@@ -230,10 +230,8 @@ class Evaluation:
         """The cell as a row says it, at the place of the key that decides."""
         ours = [self._known(key) for key in ([row.by] if row.by else row.when)]
         named = [self._known(f"${each}") for each in _CELL.findall(row.value or "")]
-        places = ours if row.by else named + ours + asked
-        place = next((each for each in places if each.is_set), None) or next(
-            (each for each in places if each.key), self._nothing("")
-        )
+        deciding = [each for each in (ours if row.by else named + ours) if each.key or each.is_set] or asked
+        place = next((each for each in deciding if each.is_set), deciding[0] if deciding else self._nothing(""))
         if row.value is None:
             return self._made(row.cell, place, gap=row.gap, read=row.read)
         for each in _CELL.findall(row.value):

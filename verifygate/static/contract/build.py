@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import replace
+from verifygate.configured_precision.read import train
 from verifygate.configured_precision.setting import (
     ACCELERATE,
     DEEPSPEED,
@@ -56,6 +57,7 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts, *, among_amp: boo
     facts += [
         fact
         for setting in scales_in_force(analysis.configuration.settings)
+        if train(analysis.import_graph.sources)  # else it configures no program of these sources
         for fact in _of_program(setting, reach, analysis.import_graph)
     ]
     facts = list(_outside_windows(facts, analysis))
