@@ -79,7 +79,7 @@ twin: $(READY) ## which share of the events of recorded runs the static stage ha
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/twin/twin.py --witness $(WITNESS)
 
 release-watch: $(READY) ## what another torch does otherwise: VERSION=2.14.1 (its wheel is read) or WATCHED=PYTHON
-	@OMP_NUM_THREADS=1 $(BIN)/python -I -m verifygate.quality.releases.watch \
+	@OMP_NUM_THREADS=1 $(BIN)/python tests/releases/release_watch.py \
 		$(if $(VERSION),--version $(VERSION)) $(if $(WATCHED),--python $(WATCHED))
 
 clean: ## remove caches and build outputs; the environment stays

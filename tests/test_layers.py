@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-MODULE_LINES = 450
+MODULE_LINES, FUNCTION_LINES, ARGUMENTS = 450, 60, 7
 ROOT = Path(__file__).parent.parent
 LOADED = """
 import sys
@@ -44,6 +46,8 @@ VIOLATIONS = {
     "verifygate/execution/stage.py": "import verifygate.static.engine",
     "verifygate/static/syntax/names.py": "import verifygate.static.engine",
     "verifygate/merge/inputs.py": "import verifygate.merge.findings",
+    "verifygate/commands/rules.py": "import verifygate.claims.audit",
+    "verifygate/claims/tally.py": "import verifygate.config.settings",
     "verifygate/requirements/placed_nowhere.py": "",
     "verifygate/process/subject.py": "import verifygate.process.circle",
     "verifygate/process/circle.py": "import verifygate.process.subject",
@@ -74,6 +78,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
         "verifygate.execution is not allowed to import verifygate.static",
         "verifygate.static.syntax is not allowed to import verifygate.static.engine",
         "verifygate.merge.inputs is not allowed to import verifygate.merge.findings",
+        "verifygate.claims: - verifygate.commands.rules -> verifygate.claims.audit",
+        "verifygate.claims is not allowed to import verifygate.config",
         "verifygate.requirements.placed_nowhere",
         "No cycles are allowed in verifygate.process",
         "verifygate.scoring -> torch",
@@ -104,6 +110,39 @@ def test_a_module_that_is_too_long_is_found(tmp_path: Path):
     assert too_long(tmp_path) == ["deep/over_it.py"]
 
 
+def too_large(module: Path) -> Iterator[str]:
+    """The functions of a module that do not fit on a screen, or have more arguments than a caller remembers.
+
+    `def` and docstring count as lines, `self` is no argument. Of a command, click hands over each option by itself; a
+    model of a framework has the framework's own signatures.
+    """
+    for each in ast.walk(ast.parse(module.read_bytes())):
+        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if (lines := (each.end_lineno or 0) - each.lineno + 1) > FUNCTION_LINES:
+            yield f"{module.name}: {each.name} has {lines} lines"
+        given = [one.arg for one in (*each.args.posonlyargs, *each.args.args, *each.args.kwonlyargs)]
+        count = len(given) - (given[:1] in (["self"], ["cls"]))
+        is_command = any(ast.unparse(one).startswith("click.command(") for one in each.decorator_list)
+        if count > ARGUMENTS and not is_command and not module.is_relative_to(ROOT / "verifygate/static/models"):
+            yield f"{module.name}: {each.name} has {count} arguments"
+
+
+def test_no_function_is_too_large():
+    """Steps with names are easier to read than one long function, and a record than a row of arguments."""
+    assert [found for module in sorted((ROOT / "verifygate").rglob("*.py")) for found in too_large(module)] == []
+
+
+def test_a_function_that_is_too_large_is_found(tmp_path: Path):
+    (module := tmp_path / "large.py").write_text(
+        "def at_the_limit(a, b, c, d, e, *, f, g):\n" + "    a\n" * (FUNCTION_LINES - 1)
+        + "class Some:\n    def at_the_limit(self, a, b, c, d, e, f, g): ...\n"
+        + "    async def over_it(self, a, b, c, d, e, f, *, g, h):\n" + "        a\n" * FUNCTION_LINES
+        + "@click.command()\ndef of_click(a, b, c, d, e, f, g, h): ...\n"
+    )  # fmt: skip
+    assert list(too_large(module)) == ["large.py: over_it has 61 lines", "large.py: over_it has 8 arguments"]
+
+
 def loaded(*arguments: str) -> set[str]:
     """The modules that a command has loaded when it is done."""
     ended = run(sys.executable, "-c", LOADED.format(arguments=arguments))
@@ -116,6 +155,11 @@ def test_version_loads_nothing_heavy():
     found = loaded("--version")
     assert "verifygate" in found
     assert found.isdisjoint({"torch", "libcst", "pydantic"})
+
+
+def test_nothing_loads_the_audit_of_claims_but_its_command():
+    """It is a product of its own: not even the group of commands that it belongs to knows more than its name."""
+    assert not [name for name in loaded("evidence", "--help") if name.startswith("verifygate.claims")]
 
 
 def test_a_command_loads_no_other_command():

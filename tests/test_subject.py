@@ -15,9 +15,10 @@ from py_compile import PycInvalidationMode
 import pytest
 from event_clock import Clock
 
-from verifygate.process import subject as module
+from verifygate.process import supervision as module
+from verifygate.process.interpreter import discover_interpreter
 from verifygate.process.orphans import MARK
-from verifygate.process.subject import Completed, Limits, Subject, discover_interpreter
+from verifygate.process.subject import ALWAYS, PASSED_ON, Completed, Limits, StartOptions, Subject
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_an_interrupt_ends_the_child_too(subject: Subject, monkeypatch: pytest.M
             time.sleep(0.01)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_watch", interrupt)
+    monkeypatch.setattr(module.Supervised, "watch", interrupt)
     with pytest.raises(KeyboardInterrupt):
         _run(subject, "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)")
     assert _gone(int((tmp_path / "pid").read_text()))
@@ -125,17 +126,17 @@ def test_only_named_variables_are_passed_on(subject: Subject, monkeypatch: pytes
     for name in ("WANDB_API_KEY", "GITHUB_TOKEN", "PYTEST_ADDOPTS", "PYTHONOPTIMIZE", "PYTHONSTARTUP"):
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    done = _run(subject, "import os; print(sorted(os.environ))", env={"MINE": "1"})
+    done = _run(subject, "import os; print(sorted(os.environ))", start=StartOptions({"MINE": "1"}))
     seen = set(eval(done.stdout_tail))  # noqa: S307 - our own child printed it
     assert {"MINE", "OMP_NUM_THREADS", "PYTHONHASHSEED"} <= seen
-    assert seen <= module.PASSED_ON | set(module.ALWAYS) | {"MINE", "PYTHONPATH", MARK}
+    assert seen <= PASSED_ON | set(ALWAYS) | {"MINE", "PYTHONPATH", MARK}
 
 
 def test_the_root_is_importable_behind_the_given_path(subject: Subject, tmp_path: Path) -> None:
     """`python_path` goes in front of the root, and PYTHONPATH from outside is replaced."""
     extra = tmp_path / "extra"
     extra.mkdir()
-    done = _run(subject, "import os; print(os.environ['PYTHONPATH'])", python_path=[extra])
+    done = _run(subject, "import os; print(os.environ['PYTHONPATH'])", start=StartOptions(python_path=[extra]))
     assert done.stdout_tail.strip() == f"{extra}{os.pathsep}{tmp_path}"
 
 

@@ -25,7 +25,6 @@ from verifygate.config import settings
 from verifygate.model.schema import SCHEMAS, field_docs, json_schema
 from verifygate.performance.attestation.statement import Statement
 from verifygate.quality.qualification.kit import Kit
-from verifygate.quality.releases import proofs
 from verifygate.report.rule_pages import rule_modules
 from verifygate.requirements import inherit
 from verifygate.requirements.lock import Lock
@@ -34,6 +33,9 @@ from verifygate.security.registry import security_rules
 from verifygate.security.rule import LoadedRule as LoadedSecurityRule
 from verifygate.static.registry import load_rules
 from verifygate.static.rule import LoadedRule
+
+sys.path.insert(0, str(Path(__file__).parent / "releases"))
+import proved_versions as proofs
 
 DOCS = Path(verifygate.__file__).parent / "docs"
 

@@ -29,7 +29,7 @@ USE_HYPOTHESIS = ("unusual_tests",)
 @pytest.fixture
 def time_is_up_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
     """A function that makes every process run until its limit or until a file is there."""
-    return lambda marker: monkeypatch.setattr("verifygate.process.subject.time", Clock(marker))
+    return lambda marker: monkeypatch.setattr("verifygate.process.supervision.time", Clock(marker))
 
 
 @pytest.fixture(scope="session")
@@ -69,5 +69,5 @@ def _run(name: str, root: Path, execution: dict[str, Any]) -> StageResult:
         if name not in USE_HYPOTHESIS:
             patch.setattr("verifygate.execution.session.OPTIONS", (*OPTIONS, "-p", "no:hypothesispytest"))
         if until:
-            patch.setattr("verifygate.process.subject.time", Clock(root / until))
+            patch.setattr("verifygate.process.supervision.time", Clock(root / until))
         return ExecutionStage().run(context)

@@ -162,6 +162,12 @@ LIVE_AMP = {
     "torch.cuda.is_bf16_supported(), torch.cuda.get_device_capability()": "(True, (8, 0))",
 }
 
+CAPTURED = (
+    "x, y = torch.ones(2).cuda(), torch.zeros(2).cuda(); g = torch.cuda.CUDAGraph(); c = torch.cuda.graph(g); "
+    "c.__enter__(); z = x * 2 + y.add_(0.0); c.__exit__(None, None, None)"
+)
+"""Two tensors, and what a graph makes of them."""
+
 AROUND = {
     "torch.cuda.get_device_name(0)": "CUDA emulated on the CPU by verifygate",
     "p = torch.cuda.get_device_properties(0); (p.major, p.minor, p.multi_processor_count > 0)": "(8, 0, True)",
@@ -192,7 +198,11 @@ AROUND = {
     "m = torch.compile(nn.Linear(2, 2).cuda()); list(m.state_dict()), m(torch.ones(1, 2).cuda()).is_cuda": "(["
     "'_orig_mod.weight', '_orig_mod.bias'], True)",
     "nn.DataParallel(nn.Linear(2, 2).cuda())(torch.ones(3, 2))": "cuda:0 float32",
-    "torch.cuda.CUDAGraph()": "NotEmulatedError: torch.cuda.CUDAGraph is not emulated on a CPU (CUDA graphs)",
+    f"{CAPTURED}; x.fill_(3.0); y.fill_(1.0); g.replay(); z.tolist()": [7.0, 7.0],
+    f"{CAPTURED}; before = z._version, y._version; g.replay(); before == (z._version, y._version)": True,
+    "torch.cuda.CUDAGraph().replay()": "RuntimeError: Called CUDAGraph::replay without a preceding successful capture.",
+    "torch.cuda.make_graphed_callables(F.relu, (torch.ones(1).cuda(),))": "NotEmulatedError: "
+    "torch.cuda.make_graphed_callables is not emulated on a CPU (graphed callables)",
     "torch.cuda.CUDAGraph | None": "torch.cuda.CUDAGraph | None",
     "torch._C._cuda_getDeviceCount(), torch._C._cuda_getDevice(), torch._C._cuda_getCurrentRawStream(0)": "(1, 0, 0)",
     "torch.cuda.nccl.version()": "(2, 27, 5)",
@@ -245,6 +255,7 @@ def test_what_is_not_emulated_is_told_once_by_name_and_place(asked: Callable[[],
         "CUDA graphs",
         "NCCL",
         "device handles",
+        "graphed callables",
         "memory",
         "several devices",
         "time",

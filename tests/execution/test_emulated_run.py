@@ -25,7 +25,7 @@ STANDINGS = {
     "test_fails_on_a_figure": ("not measured", "the cause may be what is not emulated: memory"),
     "test_times_something": ("not measured", "time (Event.elapsed_time is NaN"),
     "test_waits_and_fails": ("not measured", "waiting for the device"),
-    "test_graphs": ("not measured", "CUDA graphs (raises"),
+    "test_graphs": ("not measured", "graphed callables (raises"),
     "test_kernel_that_only_cuda_has": ("not measured", "that is a limit of the emulation"),
     "test_two_devices": ("not measured", "skipped: needs two GPUs"),
 }

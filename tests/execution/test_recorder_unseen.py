@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.execution.instruments import launch
+from verifygate.execution.instruments import LaunchOptions, launch
 from verifygate.execution.recorded_trace import read_trace
-from verifygate.process.subject import Subject
+from verifygate.process.subject import StartOptions, Subject
 
 pytest.importorskip("torch")
 
@@ -105,10 +105,11 @@ def test_a_recorded_run_is_the_same_run(tmp_path: Path):
     root.mkdir()
     (root / "train.py").write_text(SCRIPT)
     subject, env = Subject(root, Path(sys.executable)), {"OMP_NUM_THREADS": "1"}
-    plain = subject.run(["train.py"], seconds=600, env=env)
+    plain = subject.run(["train.py"], seconds=600, start=StartOptions(env))
     folder = tmp_path / "private"
     folder.mkdir()
-    recorded = launch(subject, ["train.py"], [("recorder", {"sample": True})], folder=folder, seconds=600, env=env)
+    recorder = ("recorder", {"sample": True})
+    recorded = launch(subject, ["train.py"], [recorder], folder=folder, seconds=600, options=LaunchOptions(env=env))
 
     assert recorded.completed.stdout_tail == plain.stdout_tail
     assert recorded.completed.stderr_tail == plain.stderr_tail

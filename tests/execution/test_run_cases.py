@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.execution.instruments import launch
+from verifygate.execution.instruments import LaunchOptions, launch
 from verifygate.execution.observed_violation import Form
 from verifygate.execution.order import OrderJudge
 from verifygate.execution.ranks import compare
@@ -52,7 +52,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
         [("recorder", {})],
         folder=folder,
         seconds=900,
-        env={"OMP_NUM_THREADS": "1"},
+        options=LaunchOptions(env={"OMP_NUM_THREADS": "1"}),
     )
     assert done.completed.exit_code == 0, done.completed.stderr_tail
     read = read_trace(folder / "written" / "trace")

@@ -26,7 +26,7 @@ from verifygate.sources.notebook import read_notebook
 from verifygate.sources.outline import split
 from verifygate.sources.tree import Sources
 from verifygate.static.analysis_result import AnalysisResult
-from verifygate.static.engine import analyse
+from verifygate.static.engine import Means, analyse
 from verifygate.static.registry import load_rules
 from verifygate.static.syntax.newer_python import downlevelled
 from verifygate.static.syntax.parser import MAX_NESTING
@@ -146,7 +146,7 @@ def unchanged(data: bytes) -> None:
     random = Random(blake2b(data, digest_size=8).digest())  # noqa: S311 - the same for the same input
     assert identities(answer(files)) == once, "asked twice"
     assert identities(answer(dict(reversed(files.items())))) == once, "files in another order"
-    assert identities(answer(files, lets_go=True)) == once, "files let go of"
+    assert identities(answer(files, means=Means(lets_go=True))) == once, "files let go of"
     assert identities(answer(files | {"zz_unrelated.py": b"def nothing():\n    return 1\n"})) == once, "a file more"
     _selected_alone(files, told)
     for path in python:

@@ -215,7 +215,7 @@ def test_a_process_with_ids_of_its_own_ends_as_it_would(project: Path, how: str,
 
 @pytest.mark.parametrize("how", ["auto", "required"])
 def test_the_polite_signal_and_the_limits_reach_it(project: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr("verifygate.process.subject.time", Clock(project / "ready"))
+    monkeypatch.setattr("verifygate.process.supervision.time", Clock(project / "ready"))
     code = "import resource, signal, time; limits = [resource.getrlimit(resource.RLIMIT_FSIZE)[0], "
     code += "resource.getrlimit(resource.RLIMIT_AS)[0]]; signal.signal(signal.SIGTERM, lambda *_: exit(print(*limits)))"
     subject = Subject(project, Path(sys.executable), isolation=how)
@@ -253,8 +253,8 @@ class Counts:
 @pytest.mark.parametrize("how", ["auto", "required"])
 def test_a_crowd_is_counted_without_the_gates_own(project: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Its processes are there until they have been counted, or ended for it."""
-    monkeypatch.setattr("verifygate.process.subject.COUNT_SECONDS", 0.0)
-    monkeypatch.setattr("verifygate.process.subject.time", clock := Counts(project))
+    monkeypatch.setattr("verifygate.process.supervision.COUNT_SECONDS", 0.0)
+    monkeypatch.setattr("verifygate.process.supervision.time", clock := Counts(project))
     code = "import os, subprocess, time; {} = [subprocess.Popen(['sleep', '300']) for _ in range({})]; "
     code += "open('there', 'w'); [time.sleep(0.01) for _ in iter(lambda: os.path.exists('counted'), True)]; "
     code += "[each.kill() or each.wait() for each in started]"

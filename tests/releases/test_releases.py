@@ -10,13 +10,15 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+import proved_versions as proofs
 import pytest
+import release_watch as watch
+import torch_facts as facts
 from click.testing import CliRunner
+from torch_tree import TorchTree
 
 from verifygate.base.errors import UsageError
 from verifygate.instrument.cuda import policy
-from verifygate.quality.releases import facts, proofs, watch
-from verifygate.quality.releases.torch_tree import TorchTree
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "twin"))
 import moved
@@ -116,7 +118,7 @@ def test_the_dtypes_that_cuda_unscales_are_read_from_its_library(wheel: Path, tm
 
 def test_a_name_in_two_reads_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The library is read in parts, and a symbol may lie across two of them."""
-    monkeypatch.setattr("verifygate.quality.releases.torch_tree._CHUNK", 64)
+    monkeypatch.setattr("torch_tree._CHUNK", 64)
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch/version.py").write_text("__version__ = '99.2.0'\n", encoding="utf-8")
     (tmp_path / "big").write_bytes(b"." * 50 + b"before-word" + b"." * 200)

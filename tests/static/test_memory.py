@@ -19,7 +19,7 @@ from verifygate.sources.discovery import read_sources
 from verifygate.sources.tree import Sources
 from verifygate.static import part_analysis
 from verifygate.static.analysis_result import AnalysisResult
-from verifygate.static.engine import analyse
+from verifygate.static.engine import Means, analyse
 from verifygate.static.prefilter import Prefilter
 from verifygate.static.registry import load_rules
 from verifygate.static.symbols.program import Program
@@ -80,7 +80,7 @@ def uncollected() -> Iterator[None]:
 
 
 def checked(sources: Sources) -> AnalysisResult:
-    return analyse(sources, RuleSelection(), lets_go=True)
+    return analyse(sources, RuleSelection(), means=Means(lets_go=True))
 
 
 def held(sources: Sources) -> list[str]:

@@ -182,6 +182,7 @@ def train(net, other, rows):
         scaler.unscale_(second)
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         scaler.step(first)
+        {{between}}
         scaler.step(second)
         scaler.update()
 """
@@ -189,9 +190,11 @@ def train(net, other, rows):
 
 def test_a_clip_over_what_several_optimizers_share():
     reason = "which of these gradients are unscaled: several optimizers have parts of these parameters"
+    both = "[p for p in net.parameters() if p.ndim == 2]"
 
-    assert ("AMP201", 16, reason) in gaps(SPLIT.format(mine="[p for p in net.parameters() if p.ndim == 2]"))
-    assert all(each[0] != "AMP201" for each in gaps(SPLIT.format(mine="other.parameters()")))
+    assert ("AMP201", 16, reason) in gaps(SPLIT.format(mine=both, between="scaler.update()"))
+    assert all(each[0] != "AMP201" for each in gaps(SPLIT.format(mine=both, between="")))
+    assert all(each[0] != "AMP201" for each in gaps(SPLIT.format(mine="other.parameters()", between="")))
 
 
 FUNCTION = f"""{HEAD}

@@ -105,7 +105,7 @@ def read_asked(
         sum(exclusion.leaves_out(each) for each in inside),
         frozenset(file.twin for file in read if file.twin and _is_below(file.path, frozenset(inside))),
     )
-    if not asked.left_out and not any(asked.is_named(path) for path in _paths(read)):
+    if not asked.left_out and not any(asked.is_named(path) for path in _paths(read)) and not _drives(read):
         raise nothing_found(named, read)
     return asked
 
@@ -114,16 +114,27 @@ def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
     """The Python files that the user named, or all here. Raises UsageError where there is none."""
     named = paths or HERE
     sources = read_sources(Path.cwd(), named, exclude, confined=False)
-    if not sources.files and not sources.unreadable:
+    if not sources.files and not sources.unreadable and not _drives(sources):
         raise nothing_found(named, sources)
     return sources
 
 
-def nothing_found(named: Iterable[str], sources: Sources) -> UsageError:
+class NothingFoundError(UsageError):
+    """There is no Python file where one was looked for."""
+
+
+def nothing_found(named: Iterable[str], sources: Sources) -> NothingFoundError:
     """The error of a check that has nothing to look at."""
     left = ", ".join(f"{each.files} by `{each.rule}`" for each in sources.left_out)
     besides = f"; left out: {left}" if left else ""
-    return UsageError("no Python file found", where=", ".join(named), remedy=f"name a file or a folder{besides}")
+    return NothingFoundError("no Python file found", where=", ".join(named), remedy=f"name a file or a folder{besides}")
+
+
+def _drives(sources: Sources) -> bool:
+    """Whether a configuration among the files is a program of its own."""
+    from verifygate.configured_precision.drivers import Drivers
+
+    return bool(Drivers(sources.configuration).all())
 
 
 def _paths(sources: Sources) -> Iterable[str]:

@@ -7,7 +7,7 @@ model where nothing is configured, no format but the one that is asked for.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -155,6 +155,7 @@ def _computed(
         from verifygate.base.records import replace
         from verifygate.check.part_cache import KeptParts
         from verifygate.check.report_scope import as_typed, within
+        from verifygate.configured_precision.drivers import Drivers
         from verifygate.static.engine import Means, analyse
         from verifygate.static.registry import load_rules
 
@@ -162,9 +163,12 @@ def _computed(
     with timings.part("put findings together"):
         about = asked.is_asked if asked.scope is not None else None
         kept = KeptParts() if options.cached else None
-        means = Means(options.jobs, kept, timings)
-        outcome = analyse(asked.sources, choice, with_constructs=False, lets_go=True, about=about, means=means)
+        means = Means(options.jobs, kept, timings, lets_go=True)
+        outcome = analyse(asked.sources, choice, with_constructs=False, about=about, means=means)
         whole = report_of(outcome, folder_in_repository(Path.cwd()), asked.sources)
+        drivers = () if whole.contract.rows else Drivers(asked.sources.configuration).all()
+        if len(drivers) == 1:
+            whole = replace(whole, contract=drivers[0].contract)
         report = within(whole, asked)
     if old.commit or old.baseline is not None:
         from verifygate.check.known_findings import apart
@@ -184,7 +188,13 @@ def _computed(
     shown = as_typed(report, asked.as_typed)
     around = len(whole.not_analysed) - len(report.not_analysed)
     with timings.part("render"):
-        told = _asides(options, asked, old, report, outcome, choice, around, fails)
+        told = [
+            *_known_before(asked, old, report, outcome),
+            *_not_looked_at(asked, outcome, choice, around),
+            *_about_the_exit_code(options, report, fails=fails),
+        ]
+        if len(drivers) > 1:
+            told.append(f"{len(drivers)} configurations train by themselves: see `verifygate contract`")
         # How many can be fixed is known when the fixes are built, which takes longer than to find the faults.
         texts = tuple(
             render_check(_for(each.format, shown, options), each.format, [*_fixes_told(report, each.format), *told])
@@ -228,35 +238,32 @@ def _fixes_told(report: CheckReport, format: str) -> list[str]:  # noqa: A002 - 
     return []
 
 
-def _asides(
-    options: CheckOptions,
-    asked: Asked,
-    old: Old,
-    report: CheckReport,
-    outcome: AnalysisResult,
-    choice: RuleSelection,
-    around: int,
-    fails: bool,
-) -> list[str]:
-    """What a person is to know besides the findings."""
+def _known_before(asked: Asked, old: Old, report: CheckReport, outcome: AnalysisResult) -> Iterator[str]:
+    """How many findings are not shown, because somebody has seen them before."""
+    if report.stood_before:
+        yield f"{report.stood_before} stood before, at {old.commit[:12]}"
+    if report.in_baseline:
+        yield f"{report.in_baseline} in the baseline {old.shown}"
+    if suppressed := sum(asked.is_asked(each.path) for each in outcome.suppressions):
+        yield f"{suppressed} suppressed"
+
+
+def _not_looked_at(asked: Asked, outcome: AnalysisResult, choice: RuleSelection, around: int) -> Iterator[str]:
+    """The rules and files that nothing is said of; `around` files lie beside those that were asked for."""
     from verifygate.base.counts import counted
 
-    told = []
-    if report.stood_before:
-        told.append(f"{report.stood_before} stood before, at {old.commit[:12]}")
-    if report.in_baseline:
-        told.append(f"{report.in_baseline} in the baseline {old.shown}")
-    if suppressed := sum(asked.is_asked(each.path) for each in outcome.suppressions):
-        told.append(f"{suppressed} suppressed")
     if outcome.too_new:
         versions = " and ".join(choice.torch_versions)
-        told.append(f"{', '.join(outcome.too_new)} not applied: the project supports torch {versions}")
+        yield f"{', '.join(outcome.too_new)} not applied: the project supports torch {versions}"
     if asked.left_out:
-        told.append(f"{counted(asked.left_out, 'named path')} left out by `[project] exclude`")
+        yield f"{counted(asked.left_out, 'named path')} left out by `[project] exclude`"
     if around:
-        told.append(f"{counted(around, 'file')} of the project around could not be analysed")
+        yield f"{counted(around, 'file')} of the project around could not be analysed"
+
+
+def _about_the_exit_code(options: CheckOptions, report: CheckReport, *, fails: bool) -> Iterator[str]:
+    """Why it is not what the findings suggest."""
     if options.fail_on and report.findings and not fails:
-        told.append(f"none fails: --fail-on {options.fail_on}")
+        yield f"none fails: --fail-on {options.fail_on}"
     elif fails and not options.fail_on and not any(AS_IN_RUN.is_met_by(each) for each in report.findings):
-        told.append("exit code 1, though none would block `run`: `--fail-on high,certain` lets them pass")
-    return told
+        yield "exit code 1, though none would block `run`: `--fail-on high,certain` lets them pass"

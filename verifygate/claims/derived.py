@@ -52,7 +52,7 @@ def _changed(ledger: Ledger, sentence: Sentence, match: re.Match[str]) -> None:
     verdict, reason = compared(old, new, stated, match["unit"].lower(), called=match["word"] or "")
     if verdict is ClaimVerdict.REFUTED and not units and not match["word"]:
         verdict, reason = ClaimVerdict.INCONCLUSIVE, f"{reason}; whether the sentence means that change is not said"
-    ledger.add(sentence, ClaimKind.DERIVED, verdict, reason, words=match[0], line=sentence.line_of(match.start()))
+    ledger.add(sentence.on(sentence.line_of(match.start())), ClaimKind.DERIVED, verdict, reason, words=match[0])
 
 
 # --- a section "Before" and a section "After"

@@ -42,7 +42,7 @@ def extract(document: Document, ledger: Ledger) -> None:
     if verdict is ClaimVerdict.INCONCLUSIVE:
         reason += "; it stands in code only, and the report speaks of encodings"
     text = document.text.split("\n")[first - 1]
-    ledger.add(sentence, ClaimKind.ENCODING, verdict, reason, words=short(text.strip(" #*-")), line=first)
+    ledger.add(sentence.on(first), ClaimKind.ENCODING, verdict, reason, words=short(text.strip(" #*-")))
 
 
 def damage(text: str) -> Iterator[tuple[str, str]]:

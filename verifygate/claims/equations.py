@@ -32,15 +32,15 @@ _PLAIN = frozenset({"", "text", "txt", "markdown", "md", "plaintext"})
 def extract(document: Document, ledger: Ledger) -> None:
     for sentence in document.sentences:
         for match in EQUATION.finditer(sentence.text):
-            _judge(ledger, sentence, match, sentence.line_of(match.start()), sentence.text)
+            _judge(ledger, sentence.on(sentence.line_of(match.start())), match, sentence.text)
     for block in document.blocks:
         if block.language in _PLAIN and block.before is not None:
             for number, line in enumerate(block.lines):
                 for match in EQUATION.finditer(line):
-                    _judge(ledger, block.before, match, block.line + number, line)
+                    _judge(ledger, block.before.on(block.line + number), match, line)
 
 
-def _judge(ledger: Ledger, sentence: Sentence, match: re.Match[str], line: int, text: str) -> None:
+def _judge(ledger: Ledger, sentence: Sentence, match: re.Match[str], text: str) -> None:
     start = match.start() + len(match["expression"]) - len(match["expression"].lstrip())
     before, result = text[:start], printed(re.sub(r"[$€]", "", match["result"]).replace("−", "-"))
     begins_inside = _NOT_BEFORE.search(before) and not _WORD_BEFORE.search(before)
@@ -74,7 +74,7 @@ def _judge(ledger: Ledger, sentence: Sentence, match: re.Match[str], line: int, 
         verdict, reason = ClaimVerdict.INCONCLUSIVE, f"{found}, not {stated}; the sentence may speak of a mistake"
     else:
         verdict, reason = ClaimVerdict.REFUTED, f"{found}, not {stated}"
-    ledger.add(sentence, ClaimKind.EQUATION, verdict, reason, words=words, line=line)
+    ledger.add(sentence, ClaimKind.EQUATION, verdict, reason, words=words)
 
 
 def evaluate(expression: str, *, percent: bool, slack: bool = False) -> Interval | None:

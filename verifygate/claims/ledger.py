@@ -27,12 +27,11 @@ class Ledger:
         reason: str,
         *,
         words: str = "",
-        line: int = 0,
         against: Iterable[Passage] = (),
         supports: Iterable[Sentence] = (),
     ) -> None:
         """Write a claim down once. `supports`: other sentences that were read for it, and so count as parsed."""
-        line, words = line or sentence.line, short(words or sentence.flat)
+        line, words = sentence.line, short(words or sentence.flat)
         claim = Claim(
             kind=kind,
             verdict=verdict,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -92,6 +92,10 @@ class Sentence:
         """What follows the label; the whole text where there is no label."""
         match = _LABEL.match(self.flat)
         return match["value"].strip() if match else "" if self.label else self.flat
+
+    def on(self, line: int) -> Sentence:
+        """The same sentence, reported at another line."""
+        return replace(self, line=line)
 
     def line_of(self, offset: int) -> int:
         return self.line + self.text.count("\n", 0, offset)

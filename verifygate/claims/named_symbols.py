@@ -43,9 +43,7 @@ def extract(document: Document, ledger: Ledger, tree: Tree | None) -> None:
                 continue
             seen.add(name["name"])
             verdict, reason = _looked_up(tree, sentence, name["name"], match)
-            ledger.add(
-                sentence, ClaimKind.SYMBOL, verdict, reason, words=match[0], line=sentence.line_of(match.start())
-            )
+            ledger.add(sentence.on(sentence.line_of(match.start())), ClaimKind.SYMBOL, verdict, reason, words=match[0])
 
 
 def _looked_up(tree: Tree | None, sentence: Sentence, name: str, match: re.Match[str]) -> tuple[ClaimVerdict, str]:

@@ -57,10 +57,10 @@ def _judge(document: Document, ledger: Ledger, sentence: Sentence, match: re.Mat
     if part is None or whole is None or not whole.value:
         return
     exact = part.value / whole.value * 100
-    line, words = sentence.line_of(match.start()), match[0]
+    quoted, words = sentence.on(sentence.line_of(match.start())), match[0]
     calculation = f"{match['part']} of {match['whole']} is {shown(exact)} %"
     if share.rounded.low <= exact <= share.rounded.high:
-        ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.CONFIRMED, calculation, words=words, line=line)
+        ledger.add(quoted, ClaimKind.PERCENTAGE, ClaimVerdict.CONFIRMED, calculation, words=words)
         return
     tail = match.groupdict().get("tail") or ""
     if not _OF_THE_SHARE.match(tail):
@@ -68,16 +68,16 @@ def _judge(document: Document, ledger: Ledger, sentence: Sentence, match: re.Mat
     stated = shown(share.value)
     if share.rounded.low <= 100 - exact <= share.rounded.high:
         reason = f"{calculation}; {stated} % is the rest: the sentence may mean that"
-        ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.INCONCLUSIVE, reason, words=words, line=line)
+        ledger.add(quoted, ClaimKind.PERCENTAGE, ClaimVerdict.INCONCLUSIVE, reason, words=words)
     elif _partly_met(document, sentence) and _with_halves(part, whole, share):
         reason = f"{calculation}; {stated} % counts partly met ones as half"
-        ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.INCONCLUSIVE, reason, words=words, line=line)
+        ledger.add(quoted, ClaimKind.PERCENTAGE, ClaimVerdict.INCONCLUSIVE, reason, words=words)
     elif part.value == whole.value or part.value > whole.value:
         reason = f"{calculation}; whether the {stated} % is a share of the same things is not said"
-        ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.INCONCLUSIVE, reason, words=words, line=line)
+        ledger.add(quoted, ClaimKind.PERCENTAGE, ClaimVerdict.INCONCLUSIVE, reason, words=words)
     else:
         reason = f"{calculation}, not {stated} %"
-        ledger.add(sentence, ClaimKind.PERCENTAGE, ClaimVerdict.REFUTED, reason, words=words, line=line)
+        ledger.add(quoted, ClaimKind.PERCENTAGE, ClaimVerdict.REFUTED, reason, words=words)
 
 
 def _partly_met(document: Document, sentence: Sentence) -> bool:

@@ -54,7 +54,7 @@ def extract(document: Document, ledger: Ledger, tree: Tree | None) -> None:
 def _cited(ledger: Ledger, tree: Tree | None, place: Place) -> None:
     def say(verdict: ClaimVerdict, reason: str) -> None:
         words = place.words if place.path in place.words else f"{place.path}, {place.words}".lstrip(", ")
-        ledger.add(place.sentence, ClaimKind.REFERENCE, verdict, reason, words=words, line=place.line)
+        ledger.add(place.sentence.on(place.line), ClaimKind.REFERENCE, verdict, reason, words=words)
 
     if tree is None:
         return say(ClaimVerdict.INCONCLUSIVE, NO_TREE)
@@ -186,7 +186,7 @@ def _quoted(ledger: Ledger, tree: Tree | None, place: Place, block: CodeBlock) -
 
     def say(verdict: ClaimVerdict, reason: str) -> None:
         sentence: Sentence = place.sentence
-        ledger.add(sentence, ClaimKind.QUOTE, verdict, reason, words=words, line=block.line)
+        ledger.add(sentence.on(block.line), ClaimKind.QUOTE, verdict, reason, words=words)
 
     if tree is None:
         return say(ClaimVerdict.INCONCLUSIVE, NO_TREE)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from verifygate.base.counts import counted
 from verifygate.claims.text_files import Tree
-from verifygate.process.subject import Subject, discover_interpreter
+from verifygate.process.interpreter import discover_interpreter
+from verifygate.process.subject import Subject
 
 SECONDS = 600.0
 OPTIONS = ("-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "--color=no", "-o", "addopts=", "--rootdir=.")

@@ -12,31 +12,28 @@ from verifygate.commands.options import config_option
 @click.command()
 @click.argument("paths", nargs=-1, type=str)
 @config_option
-def contract(paths: tuple[str, ...], config: Path | None) -> int:
-    """Print what decides each precision: driver, loss scale, weights, compute, reduction, checkpoint. Runs nothing.
+@click.option("--format", "fmt", default="text", type=click.Choice(("text", "markdown", "json")), help="Output format.")
+@click.option("--since", default="", help="Say too which cells moved since this tree left that git revision.")
+def contract(paths: tuple[str, ...], config: Path | None, fmt: str, since: str) -> int:
+    """Print what decides each precision: weights, compute, master copy, reduction, optimizer state. Runs nothing.
 
-    PATHS are files and folders (default: .). `check --format json` has every place; `docs precision-contract` explains.
+    PATHS are files and folders (default: .), also the YAML that axolotl, LLaMA-Factory, TRL or torchtune trains by.
+    `docs precision-contract` explains.
     """
-    from verifygate.check.project import read_asked
-    from verifygate.check.report_scope import as_typed, within
-    from verifygate.check.run import not_analysed_lines, report_of
+    from verifygate.check.contracts import contracts_of
     from verifygate.check.settings import Judged, judged
     from verifygate.config.locate import find
-    from verifygate.config.tree_versions import versions_of_tree
-    from verifygate.report.text import contract_lines
-    from verifygate.sources.repository import folder_in_repository
-    from verifygate.static.engine import analyse
+    from verifygate.report import contracts as report
 
     start = Path.cwd()
     file = config if config is not None else find(start)
-    root = file.resolve().parent if file is not None else None
     found = judged(file, start, cached=True) if file is not None else Judged()
-    asked = read_asked(paths, start, found.exclude, root, found.sources, rooted=bool(root and start != root))
-    rules = found.written.allowing(versions_of_tree(asked.sources.paths, asked.root))
-    about = asked.is_asked if asked.scope is not None else None
-    outcome = analyse(asked.sources, rules, with_constructs=False, lets_go=True, about=about)
-    shown = as_typed(within(report_of(outcome, folder_in_repository(start)), asked), asked.as_typed)
-    for line in not_analysed_lines(shown.not_analysed):
+    root = file.resolve().parent if file is not None else None
+    shown = contracts_of(paths, start, found, root, since)
+    for line in shown.lost:
         click.echo(line, err=True)
-    click.echo(contract_lines(shown) or "Nothing here declares a precision.\n", nl=False)
-    return 2 if any(lost.mentions_amp for lost in shown.not_analysed) else 0
+    programs = [("", "", shown.programs)] if shown.programs.rows else []
+    contracts = [*programs, *((each.title, each.framework.title, each.contract) for each in shown.drivers)]
+    render = {"text": report.as_text, "markdown": report.as_markdown, "json": report.as_json}[fmt]
+    click.echo(render(contracts, shown.changes), nl=False)
+    return 2 if shown.is_partial else 0

@@ -15,7 +15,11 @@ Scalar = str | int | float | bool | None
 
 
 class DocumentError(Exception):
-    """The text is no document of its kind; the message says why in one line."""
+    """The text is no document of its kind: the message says why in one line, `line` where, as far as it is known."""
+
+    def __init__(self, problem: str, line: int = 1) -> None:
+        super().__init__(problem)
+        self.line = line
 
 
 @record
@@ -72,7 +76,9 @@ def _yaml(text: str) -> Item:
                 raise DocumentError("it is too large, or too deep")
         root = next(iter(yaml.compose_all(text, Loader=loader)), None)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise DocumentError(" ".join(str(getattr(error, "problem", None) or error).split())[:120]) from None
+        mark = getattr(error, "problem_mark", None)
+        problem = " ".join(str(getattr(error, "problem", None) or error).split())[:120]
+        raise DocumentError(problem, mark.line + 1 if mark is not None else 1) from None
     return _of_node(root, {}) if root is not None else Item(1, None)
 
 

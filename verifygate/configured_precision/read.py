@@ -10,10 +10,11 @@ from functools import cached_property
 from verifygate.base.records import record, replace
 from verifygate.configured_precision.commands import commands_in
 from verifygate.configured_precision.document import DocumentError, Item, parse
+from verifygate.configured_precision.drivers import Drivers
 from verifygate.configured_precision.hydra import NotComposed, composed
 from verifygate.configured_precision.setting import Setting
 from verifygate.configured_precision.shapes import settings_in
-from verifygate.sources.configuration_file import ConfigurationFile
+from verifygate.sources.configuration_file import SCRIPTS, ConfigurationFile
 from verifygate.sources.tree import Sources
 
 MAX_FILES = 200
@@ -82,7 +83,7 @@ class ConfiguredPrecision:
     @cached_property
     def _files(self) -> list[ConfigurationFile]:
         """The files that may set a precision, those nearest to the root first, within what is read at most."""
-        if not self._sources.configuration or not train(self._sources):
+        if not self._sources.configuration or not (train(self._sources) or Drivers(self._sources.configuration).all()):
             return []
         files = sorted(self._sources.configuration, key=lambda each: (each.path.count("/"), each.path))
         naming = [each for each in files if not each.is_test and each.mentions_precision]
@@ -99,18 +100,18 @@ class ConfiguredPrecision:
 
     @cached_property
     def _scripts(self) -> list[ConfigurationFile]:
-        return [each for each in self._files if each.suffix == ".sh"]
+        return [each for each in self._files if each.is_script]
 
     def _document(self, path: str) -> Item | None:
         """The document at a path; None where there is none that can be read."""
         if path not in self._documents:
             file = self._by_path.get(path)
             self._documents[path] = None
-            if file is not None and file.suffix != ".sh" and file.data:
+            if file is not None and not file.is_script and file.data:
                 try:
                     self._documents[path] = parse(file.data.decode("utf-8-sig", "replace"), file.suffix)
                 except DocumentError as error:
-                    self.unread.append(Unread(path, 1, f"cannot be read as configuration: {error}"))
+                    self.unread.append(Unread(path, error.line, f"cannot be read as configuration: {error}"))
         return self._documents[path]
 
     @cached_property
@@ -163,7 +164,7 @@ class ConfiguredPrecision:
 
     def _named(self, paths: set[str]) -> Iterator[tuple[str, str, str]]:
         """The files that sources name: (path of the file, `source:line`, path of the source)."""
-        if not any(not path.endswith(".sh") for path in paths):
+        if not any(not path.endswith(SCRIPTS) for path in paths):
             return
         for source in self._sources:
             if source.is_test or not any(suffix in source.data for suffix in _SUFFIXES):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verifygate.configured_precision.document import Item
+from verifygate.configured_precision.framework_table import frameworks
 from verifygate.configured_precision.setting import (
     ACCELERATE,
     DEEPSPEED,
@@ -78,6 +79,13 @@ def settings_in(root: Item, path: str) -> Iterator[Setting]:
     """What a document sets for the precision, in the order of its tables."""
     if _is_of_a_model(root):
         return
+    owner = next((each for each in frameworks() if each.owns(root)), None)
+    for setting in _settings_of(root, path):
+        if owner is None or not owner.has_no_effect(setting.key, root):
+            yield setting
+
+
+def _settings_of(root: Item, path: str) -> Iterator[Setting]:
     engines: set[int] = set()
     for keys, table in root.tables():
         if id(table) in engines:

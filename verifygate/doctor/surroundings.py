@@ -17,7 +17,7 @@ from verifygate.execution.environment import Interpreter, ask
 from verifygate.execution.remedies import NAME_ANOTHER, for_imports, without_cuda, without_pytest, without_torch
 from verifygate.process.interpreter import interpreter_of
 from verifygate.process.isolation import isolation_of
-from verifygate.process.subject import Subject
+from verifygate.process.subject import StartOptions, Subject
 from verifygate.sources import git
 
 SECONDS = 60.0
@@ -77,7 +77,7 @@ def _imports(subject: Subject, folder: Path, modules: Mapping[str, str], shown: 
     inner = [str(subject.root / each) for each in (*path, ".")]
     try:
         command = ["-P", "-c", _ABSENT, str(answer), json.dumps(asked), *inner]
-        subject.run(command, seconds=SECONDS, safe_path=True, answers=[folder])
+        subject.run(command, seconds=SECONDS, start=StartOptions(safe_path=True, answers=[folder]))
         absent = [str(name) for name in json.loads(read_regular(answer, MAX_ANSWER_BYTES))]
     except (OSError, ValueError):
         return Answer("imports", State.NOTE, "not known: the interpreter did not say which modules it finds")

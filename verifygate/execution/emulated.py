@@ -19,7 +19,7 @@ from verifygate.execution.outcomes import Judged, judge
 from verifygate.execution.remedies import without_cuda
 from verifygate.execution.run_integrity import EVIDENCE_LIMIT, Account, tests_ran
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.session import Session, limits_of, run_pytest
+from verifygate.execution.session import Session, SessionOptions, bounds_of, run_pytest
 from verifygate.execution.trace_judgement import Recorded, judged, recorder
 from verifygate.model import (
     Check,
@@ -98,12 +98,8 @@ def run_emulated(
         context.subject,
         (*options, "--continue-on-collection-errors", *holding),
         folder=folder,
-        seconds=settings.seconds,
-        test_seconds=settings.test_seconds,
-        limits=limits_of(settings),
-        files=[context.subject.root / file.path for file in files],
-        instruments=instruments,
-        only=again,
+        bounds=bounds_of(settings),
+        options=SessionOptions([context.subject.root / file.path for file in files], instruments, again),
     )
     if problem := _not_installed(session):
         return Emulated(_none(Status.NOT_MEASURED, problem) if skipped else nothing, (), problem)

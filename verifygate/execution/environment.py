@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verifygate.base.regular_files import MAX_ANSWER_BYTES, read_regular
-from verifygate.process.subject import Subject
+from verifygate.process.subject import StartOptions, Subject
 
 SECONDS = 120.0
 QUESTION = """
@@ -76,9 +76,8 @@ def ask(subject: Subject, folder: Path) -> Interpreter:
         apart.mkdir()
         (apart / "test_canary.py").write_text(CANARY, encoding="utf-8")
         (apart / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-        completed = subject.run(
-            [str(script), str(answer), str(apart)], seconds=SECONDS, safe_path=True, answers=[folder]
-        )
+        start = StartOptions(safe_path=True, answers=[folder])
+        completed = subject.run([str(script), str(answer), str(apart)], seconds=SECONDS, start=start)
     except OSError as error:
         return Interpreter(problem=f"it cannot be started: {error.strerror or type(error).__name__}")
     try:

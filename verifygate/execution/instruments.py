@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from verifygate import instrument
 from verifygate.base.json_lines import parsed
 from verifygate.base.regular_files import open_regular
-from verifygate.process.subject import Completed, Subject
+from verifygate.process.subject import Completed, StartOptions, Subject
 
 PACKAGE = "verifygate_instruments"
 """The name of the copied folder, and of the package in the subject's process; `instrument/bootstrap.py` has it too."""
@@ -26,6 +26,23 @@ CHILDREN_VARIABLE = "VERIFYGATE_CHILDREN"
 MOST_CHILDREN = 256
 """These three as `instrument/children.py` has them."""
 MAX_TOLD_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """How a script is started, where that is not as usual."""
+
+    python: Sequence[str] = ()
+    """Options of the interpreter."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Adds to the environment."""
+    cwd: Path | None = None
+    """The folder it runs in; None for the root."""
+    follow: bool = False
+    """The Python processes that it starts have the instruments as well."""
+
+
+AS_USUAL = LaunchOptions()
 
 
 @dataclass(frozen=True)
@@ -69,31 +86,24 @@ def launch(
     *,
     folder: Path,
     seconds: float,
-    python: Sequence[str] = (),
-    env: dict[str, str] | None = None,
-    cwd: Path | None = None,
-    follow: bool = False,
+    options: LaunchOptions = AS_USUAL,
     tell: Callable[[str], object] | None = None,
 ) -> Launched:
     """Run `script.py arguments...` or `-m module arguments...` with these instruments, installed in this order.
 
-    `folder` is private to the run and empty; instruments write there. `python` are options of the interpreter.
-    `follow`: the Python processes that it starts have the instruments as well. `tell` gets its output while it runs.
+    `folder` is private to the run and empty; instruments write there. `tell` gets its output while it runs.
     Raises OSError where the interpreter cannot be started.
     """
     start = assemble(folder / "code")
     written = folder / "written"
     written.mkdir()
-    root = str(cwd or subject.root)
-    options = {"folder": str(written), "root": root, "instruments": list(instruments), "follow": follow}
+    root = str(options.cwd or subject.root)
+    orders = {"folder": str(written), "root": root, "instruments": list(instruments), "follow": options.follow}
     completed = subject.run(
-        [*python, str(start), "launch", "--options", json.dumps(options), "--", *command],
+        [*options.python, str(start), "launch", "--options", json.dumps(orders), "--", *command],
         seconds=seconds,
-        env=env,
-        cwd=cwd,
+        start=StartOptions(options.env, cwd=options.cwd, safe_path=True, answers=[folder]),
         tell=tell,
-        safe_path=True,
-        answers=[folder],
     )
     return Launched(completed, read_all_told(written))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from verifygate.events.record import Kind
 from verifygate.execution.observed_violation import Form, ObservedViolation
@@ -69,7 +70,7 @@ class OrderJudge:
         for one, certain in self._rewrites.sums():
             violation, form = Violation.SCALED_GRADIENT_READ, Form.UNSCALED_SUM
             self._hits += [
-                self._hit(line, violation, one.written, one.used, one.path, certain=certain, form=form)
+                replace(self._hit(line, violation, one.written, one.used, one.path, certain=certain), form=form)
                 for line in self._of(one.written)
             ]
         return sorted(self._hits, key=lambda hit: hit.shown.number)
@@ -235,9 +236,8 @@ class OrderJudge:
         """One scaler scaled the gradients that another one divides: by a scale of its own, or none yet."""
         if line.state.gradients in _SCALED and line.scaler not in (None, event.scaler):
             before = line.last.get(ProtocolEvent.SCALED_BACKWARD)
-            self._hits.append(
-                self._hit(line, Violation.STEP_WRONG_OBJECT, event, event, before=before, form=Form.OTHER_SCALER)
-            )
+            hit = self._hit(line, Violation.STEP_WRONG_OBJECT, event, event, before=before)
+            self._hits.append(replace(hit, form=Form.OTHER_SCALER))
 
     def _turn_to(self, line: ParameterSet, event: Event) -> None:
         """The scaler's part of the state becomes that of the optimizer which this event is about."""
@@ -282,19 +282,9 @@ class OrderJudge:
         line.hidden = line.checked = None
         if hidden is not None and checked is not None and not update.typed.measured.given:
             path, before = (*line.path_to(checked), update), line.last.get(ProtocolEvent.SCALED_BACKWARD)
-            certain = not self._scale_read.get(line.scaler or 0)
-            self._hits.append(
-                self._hit(
-                    line,
-                    Violation.CLIP_BEFORE_UNSCALE,
-                    hidden,
-                    checked,
-                    path,
-                    certain=certain,
-                    before=before,
-                    form=Form.HIDDEN_OVERFLOW,
-                )
-            )
+            certain, violation = not self._scale_read.get(line.scaler or 0), Violation.CLIP_BEFORE_UNSCALE
+            hit = self._hit(line, violation, hidden, checked, path, certain=certain, before=before)
+            self._hits.append(replace(hit, form=Form.HIDDEN_OVERFLOW))
 
     def _note_bounded(self, line: ParameterSet, event: Event) -> None:
         """A clip before unscale_, once the scaler divides what was bounded by hand: till then, the program may have."""
@@ -407,10 +397,9 @@ class OrderJudge:
         *,
         certain: bool = True,
         before: Event | None = None,
-        form: Form | None = None,
     ) -> ObservedViolation:
         whose = named(line.number, self._trace.optimizers.get(line.number, {}))
-        return ObservedViolation(violation, blamed, shown, path or line.path_to(shown), certain, before, form, whose)
+        return ObservedViolation(violation, blamed, shown, path or line.path_to(shown), certain, before, whose=whose)
 
 
 def _under_guard(violation: Violation, line: ParameterSet, event: Event) -> Violation:

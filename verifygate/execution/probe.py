@@ -23,7 +23,7 @@ from verifygate.execution.dtype_errors import dtype_error
 from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.ended_by_overflow import ended_by_overflow
 from verifygate.execution.health import health
-from verifygate.execution.instruments import CHILDREN_VARIABLE, Launched, launch
+from verifygate.execution.instruments import CHILDREN_VARIABLE, Launched, LaunchOptions, launch
 from verifygate.execution.numerics import broke_in_passing, never_settles, numerics, skips_without_cause
 from verifygate.execution.observed_violation import ObservedViolation
 from verifygate.execution.order import OrderJudge
@@ -124,6 +124,12 @@ def _interpreter_of(script: Path) -> Path | None:
     return Path(os.fsdecode(found["path"] or found["long"])) if found else None
 
 
+def _users_environment() -> dict[str, str]:
+    """What the user's own run has, temporary folder and all: what it writes there stays."""
+    passed_on = {name: value for name, value in os.environ.items() if name != CHILDREN_VARIABLE}
+    return {"PYTHONPATH": "", "TMPDIR": tempfile.gettempdir()} | passed_on
+
+
 def probe(
     command: Command,
     words: Sequence[str],
@@ -154,11 +160,7 @@ def probe(
                 instruments,
                 folder=Path(private),
                 seconds=seconds,
-                python=command.python,
-                env={"PYTHONPATH": "", "TMPDIR": tempfile.gettempdir()}  # what the user's own run writes there stays
-                | {name: value for name, value in os.environ.items() if name != CHILDREN_VARIABLE},
-                cwd=folder,
-                follow=True,
+                options=LaunchOptions(command.python, _users_environment(), cwd=folder, follow=True),
                 tell=tell,
             )
         except OSError as error:

@@ -45,11 +45,12 @@ def _four(value: object) -> bool:
 
 _EVENT: Mapping[str, Shape] = MappingProxyType(
     dict.fromkeys(("n", "step", "at", "optimizer", "scaler", "object", "tensors", "group", "handed"), _whole)
+    | dict.fromkeys(("made", "ranks"), _whole)
     | dict.fromkeys(("steps", "reached", "unchanged", "movable", "lost", "gradless", "frozen"), _whole)
     | dict.fromkeys(("scale", "share", "factor", "value", "eps", "last", "grave"), _number)
     | dict.fromkeys(("optimizers", "shared", "inf", "uses"), _each(_whole))
     | dict.fromkeys(("devices", "holds", "elsewhere"), _each(_text))
-    | dict.fromkeys(("device", "dtype", "root", "function", "type"), _text)
+    | dict.fromkeys(("device", "dtype", "root", "function", "type", "policy"), _text)
 )
 _NORM: Mapping[str, Mapping[str, Shape]] = {
     "clip": {"norm": _number, "limit": _number},
@@ -76,6 +77,8 @@ _NEEDED = {
     "nonfinite": ("weights", "gradients"),
     "forward": ("handed",),
     "overflow": ("value",),
+    "sharded": ("dtype",),
+    "reduced": ("dtype", "ranks", "made"),
 }
 """What an event of a kind always has. An event that is about one optimizer names it."""
 _NEEDED_FACT = {"optimizer": ("id", "type", "tensors"), "scaler": ("id",)}

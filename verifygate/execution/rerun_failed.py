@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from verifygate.execution.outcomes import Judged
-from verifygate.execution.session import limits_of, run_pytest
+from verifygate.execution.session import SessionOptions, bounds_of, run_pytest
 from verifygate.execution.steps import Watched, account_of
 from verifygate.model import TestOutcome
 
@@ -32,10 +32,8 @@ def run_again(watched: Watched) -> Watched:
         context.subject,
         watched.arguments,
         folder=folder,
-        seconds=left,
-        test_seconds=settings.test_seconds,
-        limits=limits_of(settings),
-        only=only,
+        bounds=bounds_of(settings, left),
+        options=SessionOptions(only=only),
     )
     account, _ = account_of(session, watched.scrubber)
     second = {} if account.doubtful else {one.test.id: one.test for one in account.judged}

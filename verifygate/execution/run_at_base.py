@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from verifygate.config.settings import Settings
 from verifygate.execution.collected_tests import read_config
@@ -16,7 +17,7 @@ from verifygate.execution.copies import copy_project
 from verifygate.execution.oracles import ask_the_oracles
 from verifygate.execution.run_findings import SEEN_IN
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.session import limits_of, run_pytest
+from verifygate.execution.session import SessionOptions, bounds_of, run_pytest
 from verifygate.execution.steps import account_of
 from verifygate.execution.trace_judgement import judged, recorder
 from verifygate.model import Finding
@@ -75,18 +76,15 @@ def _recorded(settings: Settings, subject: Subject, tests: list[str], folder: Pa
     """Fingerprints of what the recorder finds in some tests."""
     execution = settings.execution
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    instruments: list[tuple[str, dict[str, Any]]] = [recorder(emulated=emulated)]
+    if emulated:
+        instruments.insert(0, ("emulate_cuda", {"capability": execution.capability}))
     session = run_pytest(
         subject,
         (*read_config(subject.root).kept, "--continue-on-collection-errors", *files),
         folder=folder,
-        seconds=execution.seconds,
-        test_seconds=execution.test_seconds,
-        limits=limits_of(execution),
-        instruments=[
-            *([("emulate_cuda", {"capability": execution.capability})] if emulated else []),
-            recorder(emulated=emulated),
-        ],
-        only=tests,
+        bounds=bounds_of(execution),
+        options=SessionOptions(instruments=instruments, only=tests),
     )
     account, _ = account_of(session, Scrubber(subject.root, folder))
     sources = read_sources(subject.root, settings.sources, settings.exclusion)

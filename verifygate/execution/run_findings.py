@@ -192,6 +192,11 @@ def described(event: Event) -> str:
             words = "scaler.step, skipped"
         case "updates":
             words = lost_updates(event)
+        case "sharded":
+            words = f"{counted(fields.get('tensors', 0), 'tensor')} in {fields.get('dtype')} sharded"
+            words += f", to compute in {policy}" if (policy := fields.get("policy")) else ""
+        case "reduced":
+            words = f"gradients added up in {fields.get('dtype')} over {fields.get('ranks')} ranks"
         case "nonfinite":
             gradients = "finite" if fields.get("gradients") else "inf or NaN"
             words = f"weights inf or NaN after step {event.step + 1}, gradients {gradients}"

@@ -206,6 +206,16 @@ RULES: dict[Violation, RunRule] = {
         "`{text}` left most of its weights in half precision as they were: rounding took the updates away",
         "keep the weights in float32 and compute under autocast, or use an optimizer that rounds stochastically",
     ),
+    Violation.POLICY_OVER_HALF_WEIGHTS: RunRule(
+        _H,
+        "`{text}` sharded weights that were half already: its policy had no float32 master weights to cast",
+        "shard the model with its weights in float32: the policy casts what it computes with",
+    ),
+    Violation.HALF_REDUCTION: RunRule(
+        _L,
+        "ranks added up the gradients of what `{text}` shards in half precision",
+        "reduce in float32: `reduce_dtype=torch.float32`",
+    ),
 }
 
 FORMS: dict[Form, RunRule] = {

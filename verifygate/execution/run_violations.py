@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from verifygate.execution.observed_violation import Form, ObservedViolation
 from verifygate.execution.recorded_trace import Event, Section, Trace
+from verifygate.execution.sharding_violations import violations_of_sharding
 from verifygate.execution.trace_summary import LOW
 from verifygate.execution.weight_violations import violations_of_weights
 from verifygate.protocol import Violation
@@ -32,6 +33,7 @@ def violations_of_the_run(section: Section, trace: Trace, *, whole: bool) -> Ite
     yield from _precision(section, trace, whole=whole)
     yield from _lost_regions(section, trace)
     yield from violations_of_weights(section)
+    yield from violations_of_sharding(section)
     if whole and not section.dropped:
         yield from _missing(events)
 

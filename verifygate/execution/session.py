@@ -14,7 +14,7 @@ from verifygate.config.settings import ExecutionSettings
 from verifygate.execution.instruments import PACKAGE, assemble, read_all_told
 from verifygate.execution.stream import Record, read_stacks, read_stream
 from verifygate.execution.tests_in_source import PASSING_DECORATORS
-from verifygate.process.subject import UNLIMITED, Completed, Limits, Subject
+from verifygate.process.subject import UNLIMITED, Completed, Limits, StartOptions, Subject
 
 PLUGIN = f"{PACKAGE}.pytest_plugin.stream"
 START = "pytest_plugin.run"
@@ -47,73 +47,98 @@ class Session:
     """The one that ran it."""
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """What a run of tests may take."""
+
+    seconds: float
+    test_seconds: float | None = None
+    """A test that takes longer ends the run."""
+    limits: Limits = UNLIMITED
+    """Of each of its processes."""
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What is watched in a run of tests, and which tests run."""
+
+    files: Sequence[Path] = ()
+    """Files of which it is recorded which lines each test executes."""
+    instruments: Sequence[tuple[str, dict[str, Any]]] = ()
+    """In place before anything of the project is loaded: the name and the options of each."""
+    only: Sequence[str] = ()
+    """Ids of collected tests or files. Where there are any, all other tests are put aside and told of as if they were
+    not there."""
+    python_path: Sequence[Path] = ()
+    """Folders in front of the root on the module path."""
+    apart: Path | None = None
+    """Modules that come from below this folder are told of."""
+
+
 def run_pytest(
     subject: Subject,
     arguments: Sequence[str],
     *,
     folder: Path,
-    seconds: float,
-    test_seconds: float | None = None,
-    limits: Limits = UNLIMITED,
-    files: Sequence[Path] = (),
-    instruments: Sequence[tuple[str, dict[str, Any]]] = (),
-    only: Sequence[str] = (),
-    python_path: Sequence[Path] = (),
-    apart: Path | None = None,
+    bounds: Bounds,
+    options: SessionOptions,
 ) -> Session:
-    """Run `python -m pytest` on `arguments` and record which lines of `files` each test executes.
+    """Run `python -m pytest` on `arguments`, and read what the plugin told of it.
 
-    A test that takes longer than `test_seconds` ends the run.
     `folder` is private to this run: the plugin, its stream, pytest's cache and the tests' temporary files go there.
-    `instruments` are in place before anything of the project is loaded. `only` are ids of collected tests or files;
-    where it names any, all other tests are put aside and told of as if they were not there. `python_path` goes in front
-    of the root on the module path. Modules that come from below `apart` are told of.
     Raises OSError where the interpreter cannot be started.
     """
-    plugins, temporary, written = folder / "plugin", folder / "tmp", folder / "written"
-    start = assemble(plugins)
+    temporary, written = folder / "tmp", folder / "written"
+    start = assemble(folder / "plugin")
     temporary.mkdir()
     written.mkdir()
     stream, data, key = folder / "stream", folder / "coverage", secrets.token_hex(32)
     instructions = {
         "stream": str(stream),
         "key": key,
-        "files": [str(path) for path in files],
+        "files": [str(path) for path in options.files],
         "data": str(data),
         "linger_seconds": LINGER_SECONDS,
         "stacks": str(folder / STACKS),
-        "test_seconds": test_seconds,
-        "only": list(only),
-        "apart": str(apart) if apart is not None else "",
+        "test_seconds": bounds.test_seconds,
+        "only": list(options.only),
+        "apart": str(options.apart) if options.apart is not None else "",
         "harmless": PASSING_DECORATORS,
     }
-    env = {"TMPDIR": str(temporary)}
     private = ["-p", PLUGIN, "-o", f"cache_dir={folder / 'cache'}", "-o", "faulthandler_timeout=0"]
-    if instruments:
+    env = {"TMPDIR": str(temporary)}
+    if options.instruments:
         private = ["-p", INSTRUMENTS_PLUGIN, *private]
-        wanted = {"folder": str(written), "root": str(subject.root), "instruments": list(instruments), "follow": True}
-        env[INSTRUMENTS_VARIABLE] = json.dumps(wanted)
-    deadline = time.monotonic() + seconds
+        env[INSTRUMENTS_VARIABLE] = _orders(options.instruments, subject.root, written)
+    deadline = time.monotonic() + bounds.seconds
     completed = subject.run(
         [str(start), START, *private, *OPTIONS, *arguments],
-        seconds=seconds,
-        env=env,
-        python_path=python_path,
-        limits=limits,
-        safe_path=True,
-        given=json.dumps(instructions).encode(),
-        answers=[folder],
+        seconds=bounds.seconds,
+        limits=bounds.limits,
+        start=StartOptions(
+            env,
+            options.python_path,
+            safe_path=True,
+            given=json.dumps(instructions).encode(),
+            answers=[folder],
+        ),
     )
-    command = ("python", "-m", "pytest", *OPTIONS, *arguments)
     record = read_stream(stream, key)
     record.standing, over = read_stacks(folder / STACKS)
     record.last_seconds = max(0.0, deadline - record.last_start)
-    record.test_limit = test_seconds if over else None
+    record.test_limit = bounds.test_seconds if over else None
+    command = ("python", "-m", "pytest", *OPTIONS, *arguments)
     return Session(command, completed, record, data, written, read_all_told(written), str(subject.interpreter))
 
 
-def limits_of(settings: ExecutionSettings) -> Limits:
-    """What each process of a test run may take, as it is configured."""
+def _orders(instruments: Sequence[tuple[str, dict[str, Any]]], root: Path, written: Path) -> str:
+    """What the plugin reads that puts instruments in place."""
+    return json.dumps({"folder": str(written), "root": str(root), "instruments": list(instruments), "follow": True})
+
+
+def bounds_of(settings: ExecutionSettings, seconds: float | None = None) -> Bounds:
+    """What a run of tests may take, as it is configured; `seconds` where less than the configured time is left."""
     mib = 1024 * 1024
     memory, file = settings.memory_mib, settings.file_mib
-    return Limits(memory and memory * mib, file and file * mib, settings.processes)
+    limits = Limits(memory and memory * mib, file and file * mib, settings.processes)
+    return Bounds(settings.seconds if seconds is None else seconds, settings.test_seconds, limits)

@@ -15,7 +15,7 @@ from verifygate.execution.remedies import NAME_ANOTHER, without_pytest
 from verifygate.execution.rerun_failed import run_again
 from verifygate.execution.run_integrity import ID as RAN
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.session import limits_of, run_pytest
+from verifygate.execution.session import SessionOptions, bounds_of, run_pytest
 from verifygate.execution.snapshot import tree_as_read, tree_on_disk
 from verifygate.execution.stand_ins import find_stand_ins, plugins_of_tree, start_check
 from verifygate.execution.steps import STEPS, Watched, account_of, examine_entries
@@ -156,11 +156,8 @@ def _watch(context: StageContext, arguments: tuple[str, ...], folder: Path, suit
         context.subject,
         arguments,
         folder=folder,
-        seconds=settings.seconds,
-        test_seconds=settings.test_seconds,
-        limits=limits_of(settings),
-        files=[root / file.path for file in files],
-        instruments=recorders() if settings.recorder else [],
+        bounds=bounds_of(settings),
+        options=SessionOptions([root / file.path for file in files], recorders() if settings.recorder else []),
     )
     account, ran = account_of(session, Scrubber(root, folder), arguments)
     watched = Watched(context, folder, arguments, files, before, session, account, ran, suite)

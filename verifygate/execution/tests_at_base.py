@@ -25,9 +25,10 @@ from verifygate.execution.hidden_tests import TEST_FOLDERS, Loss, Missing
 from verifygate.execution.kept_tests import computed_cases, taken_tests
 from verifygate.execution.outcomes import Judged
 from verifygate.execution.scrub import Scrubber
-from verifygate.execution.session import Session, limits_of, run_pytest
+from verifygate.execution.session import Session, SessionOptions, bounds_of, run_pytest
 from verifygate.execution.steps import Watched, account_of
 from verifygate.model import Check, Status
+from verifygate.process.subject import StartOptions
 from verifygate.sources import git
 from verifygate.sources.revision_tree import tree_of
 
@@ -259,13 +260,13 @@ class _There:
             context.subject.copied(tree),
             (*read_config(self.tree).kept, "--continue-on-collection-errors", *options, *files),
             folder=folder,
-            seconds=settings.seconds,
-            test_seconds=settings.test_seconds,
-            limits=limits_of(settings),
-            only=only,
-            instruments=[(EMULATE, {"capability": settings.capability})] if emulated else [],
-            python_path=self._module_path(tree),
-            apart=context.subject.root.resolve() if tree == self.tree else None,
+            bounds=bounds_of(settings),
+            options=SessionOptions(
+                only=only,
+                instruments=[(EMULATE, {"capability": settings.capability})] if emulated else [],
+                python_path=self._module_path(tree),
+                apart=context.subject.root.resolve() if tree == self.tree else None,
+            ),
         )
 
     def counted_cases(self, files: Sequence[str]) -> Counter[str]:
@@ -300,7 +301,7 @@ class _There:
         """Folders of a tree that stand for those below today's root on the interpreter's module path, and `src`."""
         subject = self.watched.context.subject
         question = ["-c", "import sys; print(*sys.path, sep='\\n')"]
-        asked = subject.run(question, seconds=PATH_SECONDS, safe_path=True)
+        asked = subject.run(question, seconds=PATH_SECONDS, start=StartOptions(safe_path=True))
         here = [Path(line) for line in asked.stdout_tail.splitlines() if line.startswith(f"{subject.root}/")]
         inside = [path.relative_to(subject.root) for path in here if "site-packages" not in path.parts]
         return [tree / path for path in (Path("src"), *inside) if (tree / path).is_dir()]

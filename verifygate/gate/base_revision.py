@@ -12,6 +12,7 @@ from verifygate.change.base_findings import BaseFindings, versions_at
 from verifygate.change.moved_code import code_around
 from verifygate.config.settings import Settings, VerdictSettings
 from verifygate.config.tree_versions import altered_versions
+from verifygate.configured_precision.drivers import Drivers, changed
 from verifygate.model import (
     Changes,
     Outcome,
@@ -129,6 +130,7 @@ class BaseRevision:
             cannot_tell=() if looked else gone,
             precision=(
                 *(line for stage in stages for line in self._precision_changes(stage)),
+                *changed(Drivers(self.found.sources.configuration).all(), Drivers(sources.configuration).all()),
                 *self._version_changes(sources, settings),
             ),
             suppressed=tuple(

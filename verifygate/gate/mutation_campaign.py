@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verifygate.base.lifeline import temporary_folder
-from verifygate.config.settings import OraclesSettings, Settings
+from verifygate.config.settings import Settings
 from verifygate.execution.copies import copy_project
 from verifygate.execution.oracles.runs import EntryError, Job, Seen, run_jobs
 from verifygate.execution.oracles.witness import Witnessed, ask_oracles, ask_recorder
@@ -71,12 +71,11 @@ def mutate(
     silent: list[str] = []
     with temporary_folder("mutants") as folder:
         copies = _Copies(settings.root, Path(folder))
-        oracles = settings.execution.oracles
         asked = [STATIC]
-        if not oracles.commands:
+        if not settings.execution.oracles.commands:
             silent.append(f"{RECORDER}, {ORACLE}: `execution.oracles.entries` names no training to run")
         else:
-            asked += _ask_runs(settings, oracles, subject, trials, copies, silent, everybody, progress)
+            asked += _ask_runs(settings, subject, trials, copies, silent, everybody, progress)
         asked += _ask_tests(subject, results, trials, copies, silent, everybody, progress)
     judged = {id(trial.move): trial for trial in trials}
     mutants = tuple(_mutant(move, judged.get(id(move)), sources) for move in moves)
@@ -98,7 +97,6 @@ def _left(trials: Sequence[Trial], everybody: bool) -> list[Trial]:
 
 def _ask_runs(
     settings: Settings,
-    oracles: OraclesSettings,
     subject: Subject,
     trials: Sequence[Trial],
     copies: _Copies,
@@ -108,6 +106,7 @@ def _ask_runs(
 ) -> list[str]:
     """Ask the recorder and the oracles; the first copy is the unbroken project, which must have nothing to hide."""
     asked: list[str] = []
+    oracles = settings.execution.oracles
     try:
         if waiting := _left(trials, everybody):
             progress(f"recording {len(waiting)} mutants")

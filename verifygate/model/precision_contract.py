@@ -30,6 +30,30 @@ class Aspect(StrEnum):
     CHECKPOINT = "checkpoint"
     EVALUATION = "evaluation"
     EXPORT = "export"
+    MASTER_COPY = "master copy"
+    """Of the trained weights, as this and what follows are known of a configuration that is a program of its own."""
+    ADAPTERS = "adapters"
+    TF32 = "tf32"
+
+
+OF_CONFIGURATION = (
+    Aspect.DRIVER,
+    Aspect.WEIGHTS,
+    Aspect.COMPUTE,
+    Aspect.TF32,
+    Aspect.MASTER_COPY,
+    Aspect.GRADIENTS,
+    Aspect.ACCUMULATION,
+    Aspect.REDUCTION,
+    Aspect.OPTIMIZER_STATE,
+    Aspect.ADAPTERS,
+    Aspect.LOSS_SCALE,
+    Aspect.EVALUATION,
+    Aspect.EXPORT,
+)
+"""The rows of a configuration that is a program of its own, in order."""
+OF_CODE = tuple(each for each in Aspect if each not in (Aspect.MASTER_COPY, Aspect.ADAPTERS, Aspect.TF32))
+"""The rows of programs."""
 
 
 @record(kw_only=True, guarded=True)

@@ -17,7 +17,7 @@ from verifygate.model import Check, Evidence, EvidenceClass, Measurement, Profil
 from verifygate.performance.anatomy import attainable, attainable_share
 from verifygate.performance.comparison import BASE, HALF
 from verifygate.performance.profiling import START
-from verifygate.process.subject import Completed, Subject
+from verifygate.process.subject import Completed, StartOptions, Subject
 
 ID = "performance.memory-attainable"
 DEVICE = "none: fake tensors"
@@ -42,8 +42,7 @@ def _predicted(subject: Subject, settings: PerformanceSettings, arm: str) -> Pro
             completed = subject.run(
                 [str(START), "bench.predict_memory", str(asked), str(answer)],
                 seconds=min(SECONDS, settings.seconds),
-                safe_path=True,
-                answers=[Path(folder)],
+                start=StartOptions(safe_path=True, answers=[Path(folder)]),
             )
         except OSError as error:
             return Profile(arm=arm, reason=f"the project's interpreter cannot be started: {error.strerror}")

@@ -20,7 +20,8 @@ import verifygate
 from verifygate.base.lifeline import temporary_folder
 from verifygate.performance.comparison import ArmRecord, Failure, Host, Trouble
 from verifygate.performance.ranks import command_line, joined
-from verifygate.process.subject import GRACE_SECONDS, Completed, Subject
+from verifygate.process.subject import Completed, StartOptions, Subject
+from verifygate.process.supervision import GRACE_SECONDS
 
 ARM = Path(verifygate.__file__).parent / "instrument" / "bench" / "arm.py"
 SOCKET_VARIABLE = "VERIFYGATE_ARM_SOCKET"
@@ -185,15 +186,9 @@ def started(
                 listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
                 listener.bind(address)
                 listener.listen(processes)
-                environment = {SOCKET_VARIABLE: address}
-                run = pool.submit(
-                    subject.run,
-                    command_line(ARM, processes),
-                    seconds=seconds,
-                    env=environment,
-                    stop=stop,
-                    answers=[Path(folder)],
-                )
+                start = StartOptions(env={SOCKET_VARIABLE: address}, answers=[Path(folder)])
+                command = command_line(ARM, processes)
+                run = pool.submit(subject.run, command, seconds=seconds, start=start, stop=stop)
                 arms.append(ArmProcess(record, listener, run, seconds, processes))
             yield arms
         finally:

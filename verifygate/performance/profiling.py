@@ -18,7 +18,7 @@ from verifygate.config.performance import PerformanceSettings
 from verifygate.model import Finding, Profile
 from verifygate.performance.comparison import ArmRecord, Comparison
 from verifygate.performance.measuring import beside_each_other, cores
-from verifygate.process.subject import Completed, Subject
+from verifygate.process.subject import Completed, StartOptions, Subject
 
 START = Path(verifygate.__file__).parent / "instrument" / "bootstrap.py"
 FAMILY = "PERF"
@@ -82,9 +82,8 @@ def _profiled(
         asked.write_text(json.dumps(options), encoding="utf-8")
         command = [str(START), "bench.profile_arm", str(asked), str(answer)]
         try:
-            completed = subject.run(
-                command, seconds=settings.seconds, stop=stop, safe_path=True, answers=[Path(folder)]
-            )
+            start = StartOptions(safe_path=True, answers=[Path(folder)])
+            completed = subject.run(command, seconds=settings.seconds, start=start, stop=stop)
         except OSError as error:
             return Profile(arm=arm, reason=f"the project's interpreter cannot be started: {error.strerror}")
         return _read(arm, answer, completed)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from verifygate.config.performance import PerformanceSettings
 from verifygate.config.settings import Settings
@@ -150,17 +151,27 @@ def _answers(pair: Pair, regression: Regression, settings: PerformanceSettings) 
     """Whether a step takes longer, and whether it needs more memory."""
     rounds = _rounds(pair, regression.comparison)
     times = [[block.effective_step_seconds for block in arm.rounds[:rounds]] for arm in (pair.before, pair.after)]
-    yield _answer("speed", "Speed", "the step time", "s", pair, regression, settings, times)
+    yield _answer(_SPEED, pair, regression, settings, times)
     if pair.before.peak_bytes and pair.after.peak_bytes:
         peaks = [list(arm.peak_bytes[:rounds]) for arm in (pair.before, pair.after)]
-        yield _answer("memory", "Peak memory", "the peak memory", "B", pair, regression, settings, peaks)
+        yield _answer(_MEMORY, pair, regression, settings, peaks)
+
+
+class _Quantity(NamedTuple):
+    """What is compared between two revisions."""
+
+    metric: str
+    title: str
+    text: str
+    unit: str
+
+
+_SPEED = _Quantity("speed", "Speed", "the step time", "s")
+_MEMORY = _Quantity("memory", "Peak memory", "the peak memory", "B")
 
 
 def _answer(
-    metric: str,
-    title: str,
-    what: str,
-    unit: str,
+    quantity: _Quantity,
     pair: Pair,
     regression: Regression,
     settings: PerformanceSettings,
@@ -171,7 +182,7 @@ def _answer(
     host = regression.comparison.host
     looks = len(regression.comparison.plan.looks)
     interval = ratio(*figures, looks=looks) if not pair.obstacle else None
-    reason = pair.obstacle or ("" if interval else f"{what} is no positive number")
+    reason = pair.obstacle or ("" if interval else f"{quantity.text} is no positive number")
     status = at_least(interval, least) if interval else Status.NOT_MEASURED
     if interval and status is Status.NOT_MEASURED:
         reason = "too noisy: the 95 % interval holds the limit"
@@ -179,9 +190,9 @@ def _answer(
     if broke and pair.after.failure.trouble is not Trouble.TIMEOUT:  # type: ignore[union-attr]
         status = Status.FAIL
     measured = Measurement(
-        id=f"{metric}-against.{pair.name}",
-        title=f"{title} of {pair.name}: earlier revision over this one",
-        metric=f"{metric}-against",
+        id=f"{quantity.metric}-against.{pair.name}",
+        title=f"{quantity.title} of {pair.name}: earlier revision over this one",
+        metric=f"{quantity.metric}-against",
         unit="x",
         device=host.device_name if host else "unknown",
         status=status,
@@ -190,16 +201,16 @@ def _answer(
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         arms=tuple(
-            Arm(name=name, unit=unit, samples=tuple(found), n=len(found))
+            Arm(name=name, unit=quantity.unit, samples=tuple(found), n=len(found))
             for name, values in zip((f"{pair.name} before", f"{pair.name} now"), figures, strict=True)
             if (found := [value for value in values if math.isfinite(value)])
         ),
-        method=METHOD.format(what=what),
+        method=METHOD.format(what=quantity.text),
         reason=reason,
     )
     remedy = QUIETER if interval else "make both revisions run to their end under the same settings"
     check = Check(
-        id=f"performance.{metric}-against.{pair.name}",
+        id=f"performance.{quantity.metric}-against.{pair.name}",
         title=measured.title,
         status=status,
         expected=f"at least {least:.3g}, over the whole 95 % interval: no more than {settings.slowdown:.0%} worse",

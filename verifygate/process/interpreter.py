@@ -6,15 +6,49 @@ machine (a virtual environment that git does not keep), or where the policy of t
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import sys
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
-from verifygate.base.regular_files import open_regular
+from verifygate.base.regular_files import MIB, open_regular, read_regular
 from verifygate.config.settings import Settings
 from verifygate.process.isolation import LAYERS, Isolation, isolation_of
-from verifygate.process.subject import Subject, discover_interpreter
+from verifygate.process.subject import Subject
 from verifygate.sources import git
+
+
+def discover_interpreter(root: Path) -> Path:
+    """The project's own interpreter: an active virtual environment, or a local one that has torch or pytest, else the
+    gate's own.
+
+    An active environment is somebody's choice, so it goes before `.venv` and `venv` in the root, whatever it lacks;
+    unless it is the one that the gate itself is installed in, which says nothing about the project.
+    """
+    active = os.environ.get("VIRTUAL_ENV")
+    if active and Path(active).resolve() != Path(sys.prefix).resolve():
+        chosen = Path(active) / "bin" / "python"
+        if os.access(chosen, os.X_OK):
+            return chosen
+    for place in (root / ".venv", root / "venv"):
+        candidate = place / "bin" / "python"
+        if os.access(candidate, os.X_OK) and (_has(candidate, "torch") or _has(candidate, "pytest")):
+            return candidate
+    return Path(sys.executable)
+
+
+def _has(interpreter: Path, package: str) -> bool:
+    """Also where the environment sees the packages of the Python that it was made with."""
+    environment = interpreter.parent.parent
+    places = [environment]
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        said = read_regular(environment / "pyvenv.cfg", MIB).decode()
+        told = dict(re.findall(r"^([\w-]+)\s*=\s*(.*?)\s*$", said, re.MULTILINE))
+        if told.get("include-system-site-packages", "").lower() == "true" and told.get("home"):
+            places += [Path(told["home"]).parent, Path(told["home"]).parent / "local"]
+    return any(True for place in places for _ in (place / "lib").glob(f"python3*/*-packages/{package}"))
 
 
 def interpreter_of(settings: Settings, base: str = "") -> Path:

@@ -107,8 +107,8 @@ class ContractInWords:
                 groups.setdefault(tuple(each.value for each in self.values(row)), []).append(row.aspect)
         return {aspect: found for found in groups.values() for aspect in found}
 
-    def text_lines(self) -> Iterator[tuple[str, str]]:
-        """(label, text) of each line, about a dozen at most."""
+    def text_lines(self, *, listed: bool = True) -> Iterator[tuple[str, str]]:
+        """(label, text) of each line, about a dozen at most; unless `listed`, rows that are not there go unsaid."""
         joined, told = self._derived_alike, set[Aspect]()
         for row in self.rows:
             if row.aspect in told:
@@ -134,7 +134,7 @@ class ContractInWords:
             yield "not followed", f"{first.path}:{first.line}{others}: {each.aspect.value}: {first.reason}"
         if (rest := len(found) - MOST_GAPS) > 0:
             yield "", f"and {rest} more: see `--format json`"
-        if self.silent:
+        if self.silent and listed:
             yield "not followed", f"{self.silent}: nothing here says it"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from verifygate.base.errors import UsageError
 from verifygate.config.documents import Document
-from verifygate.model.precision_contract import Aspect
+from verifygate.model.precision_contract import OF_CODE, Aspect
 
 OWN_CODE, NOBODY = "own code", "nobody"
 DRIVERS = {
@@ -75,7 +75,7 @@ def lines_of(document: Document, section: Mapping[str, Any]) -> dict[Aspect, int
 
 def _aspect(key: str, where: str) -> Aspect:
     """The aspect of a row. TOML's bare keys have no spaces: `loss_scale` is `loss scale`."""
-    known = {aspect.value: aspect for aspect in Aspect}
+    known = {aspect.value: aspect for aspect in OF_CODE}
     name = key.replace("_", " ")
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)

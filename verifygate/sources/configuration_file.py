@@ -1,8 +1,9 @@
-"""Files that are no Python and may set a precision: YAML, JSON, TOML and shell scripts beside the sources."""
+"""Files that are no Python and may set a precision: YAML, JSON, TOML, and files of command lines beside the sources."""
 
 from __future__ import annotations
 
 import os
+import re
 from functools import cached_property
 
 from verifygate.base.digests import digest_of
@@ -10,7 +11,11 @@ from verifygate.base.regular_files import open_regular, read_regular
 from verifygate.sources.byte_patterns import Alternatives
 
 _OF_TESTS = frozenset({"tests", "test", "testdata", "fixtures"})
-SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".sh")
+SCRIPTS = (".sh", ".sbatch", ".slurm", "Makefile", "makefile", "Dockerfile")
+"""How the names of files end that hold command lines."""
+SUFFIXES = (".yaml", ".yml", ".json", ".toml", *SCRIPTS)
+CI_FILES = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml", ".circleci/config.yml")
+_CI = re.compile(r"(?:^|/)(?:\.github/workflows/[^/]+|\.gitlab-ci|\.circleci/config|azure-pipelines)\.ya?ml$")
 MAX_FILES = 2_000
 """Files that are noted: those of the folders nearest to the root."""
 MAX_BYTES = 256 * 1024
@@ -85,6 +90,11 @@ class ConfigurationFile:
     def is_test(self) -> bool:
         """Whether it lies with tests, which set what no program trains with."""
         return not _OF_TESTS.isdisjoint(self.path.split("/")[:-1])
+
+    @property
+    def is_script(self) -> bool:
+        """Whether it holds command lines: a shell script, a Makefile, a Dockerfile, what a CI system runs."""
+        return self.path.endswith(SCRIPTS) or _CI.search(self.path) is not None
 
     @property
     def suffix(self) -> str:

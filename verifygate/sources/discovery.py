@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from verifygate.base.errors import UsageError
 from verifygate.base.regular_files import open_regular, read_regular
-from verifygate.sources.configuration_file import MAX_FILES, SUFFIXES, ConfigurationFile
+from verifygate.sources.configuration_file import CI_FILES, MAX_FILES, SUFFIXES, ConfigurationFile
 from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, MOST_SEARCHED_BYTES, SourceFile, is_encodable
 from verifygate.sources.left_out import Exclusion
 from verifygate.sources.named_programs import named_programs
@@ -82,6 +82,22 @@ def read_sources(
     ]
     out_of_all = {path: why for path, why in left.items() if path not in found}
     return Sources(found.values(), unreadable, configuration.values(), left_out=left_out_by_rule(out_of_all))
+
+
+def configuration_below(root: Path, exclude: Iterable[str] = ()) -> list[ConfigurationFile]:
+    """The files at or below a folder that may configure a program or launch one, and what its CI systems run."""
+    exclusion = Exclusion(exclude)
+    beside: list[Path] = []
+    for _ in walk(root, None, beside):
+        pass
+    beside += [each for pattern in CI_FILES for each in sorted(root.glob(pattern)) if each.is_file()]
+    paths = {each.relative_to(root).as_posix(): each for each in beside}
+    kept = sorted((path for path in paths if not exclusion.leaves_out(path)), key=lambda path: (path.count("/"), path))
+    return [
+        ConfigurationFile(path, os.fspath(paths[path]), tree=os.fspath(root))
+        for path in kept[:MAX_FILES]
+        if is_encodable(path)
+    ]
 
 
 class _Walked:

@@ -45,7 +45,7 @@ def _may_be_configured(link: SourceFile, sources: Sources) -> bool:
     if not any(word in link.data for word in _NAMES_CONFIGURATION):
         return False
     below = f"{link.folder}/" if link.folder else ""
-    return any(each.path.startswith(below) for each in sources.configuration if each.suffix != ".sh")
+    return any(each.path.startswith(below) for each in sources.configuration if not each.is_script)
 
 
 def _agree(one: Loaded, other: Loaded, same: dict[str, str]) -> bool:

@@ -53,6 +53,8 @@ class Means:
     """At most so many processes, each for one part; 0 for as many as there are cores. None: all in this process."""
     kept: Kept | None = None
     timings: Timings = OFF
+    lets_go: bool = False
+    """Of large sources, only what is looked at is held."""
 
 
 def analyse(
@@ -60,7 +62,6 @@ def analyse(
     settings: StaticSettings | RuleSelection,
     *,
     with_constructs: bool = True,
-    lets_go: bool = False,
     merged: bool = True,
     known_as: Mapping[str, str] = MappingProxyType({}),
     about: Callable[[str], bool] | None = None,
@@ -68,15 +69,15 @@ def analyse(
 ) -> AnalysisResult:
     """Analyse the files. A rule that breaks is listed, with the file at which it did.
 
-    The list of constructs is for reports; whoever only wants findings saves it. `lets_go`: of large sources, only what
-    is looked at is held. Unless `merged`, each location is a finding of its own, whatever its cause. A file of
-    `known_as` was renamed later: its findings have the fingerprints that they have under the path given there. Only
-    files of which `about` is true, by path, and what may run together with them have to be looked at.
+    The list of constructs is for reports; whoever only wants findings saves it. Unless `merged`, each location is a
+    finding of its own, whatever its cause. A file of `known_as` was renamed later: its findings have the fingerprints
+    that they have under the path given there. Only files of which `about` is true, by path, and what may run together
+    with them have to be looked at.
     Raises UsageError where a file that was let go of has changed when it is asked for.
     """
     sources = one_of_each(sources)
     selection = settings if isinstance(settings, RuleSelection) else settings.selection
-    task = Task(selection, with_constructs, lets_go and sources.are_large, merged, known_as)
+    task = Task(selection, with_constructs, means.lets_go and sources.are_large, merged, known_as)
     task.rules()  # what cannot be asked is told before anything is looked at
     if not sources.are_large:
         return _complete(analyse_part(sources, task, means.timings), sources)

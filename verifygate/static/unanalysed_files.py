@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from verifygate.base.errors import UsageError
 from verifygate.base.records import replace
 from verifygate.configured_precision.commands import logical_lines
+from verifygate.configured_precision.drivers import Drivers
 from verifygate.configured_precision.read import train
 from verifygate.model import NotAnalysed
 from verifygate.sources.tree import Sources
@@ -22,8 +23,10 @@ _PYTHON = re.compile(r"\b(?:python[\d.]*|torchrun|accelerate|deepspeed|srun)\s")
 
 
 def with_what_may_train(lost: Iterable[NotAnalysed], sources: Sources) -> tuple[NotAnalysed, ...]:
-    """The files that could not be analysed, those that may train marked, with what a tool trains by."""
-    return (*(_seen(each, sources) for each in lost), *_trained_by_a_tool(sources))
+    """The files that could not be analysed, those that may train marked, with what a tool trains by that none knows."""
+    by_a_tool = list(_trained_by_a_tool(sources))
+    known = {each.path for each in Drivers(sources.configuration).all()} if by_a_tool else set()
+    return (*(_seen(each, sources) for each in lost), *(each for each in by_a_tool if each.path not in known))
 
 
 def refuse_settings_alone(sources: Sources) -> None:
@@ -57,7 +60,7 @@ def _trained_by_a_tool(sources: Sources) -> Iterator[NotAnalysed]:
     """The files with a precision that a command hands to something that is none of the sources, where none trains."""
     if train(sources):
         return
-    settings = {each.path: each for each in sources.configuration if each.suffix != ".sh" and not each.is_test}
+    settings = {each.path: each for each in sources.configuration if not each.is_script and not each.is_test}
     seen: set[str] = set()
     for path, number, text in _commands(sources) if settings else ():
         if _PYTHON.search(text):
@@ -67,14 +70,14 @@ def _trained_by_a_tool(sources: Sources) -> Iterator[NotAnalysed]:
             if found is not None and found not in seen and settings[found].mentions_precision:
                 seen.add(found)
                 tool = text.split()[0]
-                reason = f"`{tool}` trains by it ({path}:{number}), and no source here does: such settings are not read"
+                reason = f"`{tool}` trains by it ({path}:{number}), and no source here does: such a tool is not read"
                 yield NotAnalysed(path=found, reason=reason, mentions_amp=True)
 
 
 def _commands(sources: Sources) -> Iterator[tuple[str, int, str]]:
     """The command lines of shell scripts, with path and number of their first line."""
     for file in sources.configuration:
-        if file.suffix == ".sh" and not file.is_test:
+        if file.is_script and not file.is_test:
             for lines in logical_lines(file.lines):
                 text = " ".join(part for _, part in lines)
                 if text.strip():

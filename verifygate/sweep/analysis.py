@@ -20,7 +20,7 @@ from verifygate.model.finding import Finding
 from verifygate.model.sweep_report import Answer, Row, SweptFinding
 from verifygate.sources.tree import Sources
 from verifygate.static.analysis_result import AnalysisResult
-from verifygate.static.engine import analyse
+from verifygate.static.engine import Means, analyse
 from verifygate.static.registry import load_rules
 from verifygate.sweep.reading import identify, read
 from verifygate.sweep.units import Unit
@@ -36,7 +36,7 @@ def analysed(unit: Unit) -> tuple[Row, bool]:
     sources, versions = read(unit, identity)
     load_rules()
     selection = RuleSelection(select=unit.rules).allowing(versions)
-    found = analyse(sources, selection, with_constructs=False, lets_go=True)
+    found = analyse(sources, selection, with_constructs=False, means=Means(lets_go=True))
     row = _row(unit, found).model_copy(
         update={"commit": identity.commit, "key": identity.key, "seconds": round(time.process_time(), 2)}
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from verifygate.config.settings import StaticSettings
-from verifygate.model.precision_contract import Aspect, PrecisionContract, altered
+from verifygate.model.precision_contract import OF_CODE, Aspect, PrecisionContract, altered
 from verifygate.report.contract import ContractInWords
 from verifygate.sources.discovery import read_sources
 from verifygate.static.engine import analyse
@@ -62,7 +62,7 @@ def test_an_own_loop_names_its_regions_and_its_scaler(tmp_path: Path) -> None:
     assert values(contract, Aspect.COMPUTE) == [("float16", "train.py", 9)]
     assert values(contract, Aspect.EVALUATION) == [("bfloat16", "train.py", 18)]
     assert values(contract, Aspect.CHECKPOINT) == [("holds the scaler's state", "train.py", 14)]
-    assert [row.aspect for row in contract.rows] == list(Aspect)
+    assert [row.aspect for row in contract.rows] == list(OF_CODE)
     assert {row.aspect.value for row in contract.rows if row.standing == "not followed"} == {
         *("reduction", "loss", "export")
     }

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from verifygate.execution.emulation_limits import cause_in_the_emulation
 from verifygate.execution.endings import Ending, Kind, Raised, classed, is_installed
 from verifygate.execution.instruments import TOLD, assemble, read_told
-from verifygate.process.subject import Subject
+from verifygate.process.subject import StartOptions, Subject
 
 START_SECONDS = 120.0
 """For the import of torch, before the first run."""
@@ -238,8 +238,10 @@ def _run_forked(subject: Subject, jobs: Sequence[Job], folder: Path, parallel: i
     subject.run(
         [str(start), "oracle.fork_server", str(orders)],
         seconds=limit,
-        safe_path=True,
-        answers=[folder, *dict.fromkeys(each for job in jobs for each in (job.root, job.keeps) if each)],
+        start=StartOptions(
+            safe_path=True,
+            answers=[folder, *dict.fromkeys(each for job in jobs for each in (job.root, job.keeps) if each)],
+        ),
     )
     return [Seen(read_told(path), path.parent, job.root) for path, job in zip(written, jobs, strict=True)]
 

@@ -20,6 +20,7 @@ from torch.nn import attention
 from ..patching.frames import caller, foreign
 from . import entry_points
 from .gaps import Gaps
+from .graphs import CUDAGraph, Graph
 from .objects import Device, Event, Generator, Stream, StreamContext, TensorType, device_class
 from .tensors import is_cuda
 
@@ -30,7 +31,7 @@ KERNEL_PACKAGES = ("triton", "flash_attn", "xformers", "apex", "bitsandbytes", "
 
 def install(gaps: Gaps, capability: tuple[int, int]) -> None:
     """Put all of it in the place of torch's own."""
-    Event.gaps = gaps
+    Event.gaps = CUDAGraph.gaps = gaps
     cuda: Any = torch.cuda
     for names, value in _answers(gaps, capability).items():
         for name in names.split():
@@ -53,8 +54,16 @@ def _put(module: Any, name: str, value: Any) -> None:
         setattr(module, name, value)
 
 
+def _nothing(*_args: Any, **_kwargs: Any) -> None: ...
+
+
 def _answers(gaps: Gaps, capability: tuple[int, int]) -> dict[str, Any]:
     """Names in torch.cuda -> what stands there."""
+    return _device(gaps, capability) | _random_numbers() | _streams() | _graphs(gaps)
+
+
+def _device(gaps: Gaps, capability: tuple[int, int]) -> dict[str, Any]:
+    """One device, which is always there."""
     major, minor = capability
     properties = SimpleNamespace(
         name=NAME,
@@ -73,25 +82,17 @@ def _answers(gaps: Gaps, capability: tuple[int, int]) -> dict[str, Any]:
         uuid="emulated",
     )
 
-    def default_stream(device: Any = None) -> Stream:
-        return stream
-
     def is_bf16_supported(including_emulation: bool = True) -> bool:
         return including_emulation or major >= 8
 
-    def seed_all() -> None:
-        torch.default_generator.seed()
-
-    def nothing(*_args: Any, **_kwargs: Any) -> None: ...
-
-    stream = Stream()
     return {
         "is_available is_initialized": lambda: True,
         "device_count": lambda: 1,
         "current_device": lambda: 0,
-        "init _lazy_init ipc_collect set_stream set_sync_debug_mode": nothing,
-        "set_device": lambda device=None: nothing(is_cuda(device)),
-        "synchronize": gaps.wrap("waiting for the device", nothing),
+        "init _lazy_init ipc_collect set_sync_debug_mode": _nothing,
+        "get_sync_debug_mode": lambda: 0,
+        "set_device": lambda device=None: _nothing(is_cuda(device)),
+        "synchronize": gaps.wrap("waiting for the device", _nothing),
         "get_device_name": lambda device=None: NAME,
         "get_device_capability": lambda device=None: capability,
         "get_device_properties": lambda device=None: properties,
@@ -99,27 +100,55 @@ def _answers(gaps: Gaps, capability: tuple[int, int]) -> dict[str, Any]:
         "is_bf16_supported": is_bf16_supported,
         "is_tf32_supported": lambda: major >= 8,
         "can_device_access_peer": lambda device=None, peer_device=None: False,
-        "get_sync_debug_mode": lambda: 0,
-        "manual_seed manual_seed_all": lambda seed: nothing(torch.default_generator.manual_seed(int(seed))),
+        "device device_of _DeviceGuard": Device,
+        "utilization temperature power_draw clock_rate memory_usage device_memory_used": gaps.wrap(
+            "device sensors", lambda device=None: 0
+        ),
+    }
+
+
+def _random_numbers() -> dict[str, Any]:
+    """The device draws its numbers from the CPU's generator."""
+
+    def seed_all() -> None:
+        torch.default_generator.seed()
+
+    return {
+        "manual_seed manual_seed_all": lambda seed: _nothing(torch.default_generator.manual_seed(int(seed))),
         "seed seed_all": seed_all,
         "initial_seed": lambda: torch.default_generator.initial_seed(),
         "get_rng_state": lambda device="cuda": torch.default_generator.get_state(),
         "get_rng_state_all": lambda: [torch.default_generator.get_state()],
-        "set_rng_state": lambda new_state, device="cuda": nothing(torch.default_generator.set_state(new_state)),
-        "set_rng_state_all": lambda new_states: nothing(*map(torch.default_generator.set_state, new_states)),
+        "set_rng_state": lambda new_state, device="cuda": _nothing(torch.default_generator.set_state(new_state)),
+        "set_rng_state_all": lambda new_states: _nothing(*map(torch.default_generator.set_state, new_states)),
+    }
+
+
+def _streams() -> dict[str, Any]:
+    """Streams and events; whatever is current, it is one and the same stream."""
+    stream = Stream()
+
+    def default_stream(device: Any = None) -> Stream:
+        return stream
+
+    return {
         "Stream ExternalStream": Stream,
         "Event": Event,
         "StreamContext": StreamContext,
         "stream": lambda stream: StreamContext(stream),
-        "device device_of _DeviceGuard": Device,
+        "set_stream": _nothing,
         "current_stream default_stream": default_stream,
-        "utilization temperature power_draw clock_rate memory_usage device_memory_used": gaps.wrap(
-            "device sensors", lambda device=None: 0
-        ),
-        "CUDAGraph": gaps.refusing_class("CUDA graphs", "torch.cuda.CUDAGraph"),
-        "graph": gaps.refusing_class("CUDA graphs", "torch.cuda.graph"),
-        "make_graphed_callables graph_pool_handle": gaps.refuse("CUDA graphs", "torch.cuda.graph"),
-        "is_current_stream_capturing": lambda: False,
+        "is_current_stream_capturing": lambda: CUDAGraph.capturing,
+    }
+
+
+def _graphs(gaps: Gaps) -> dict[str, Any]:
+    """Capture and replay, and what of the device is not emulated."""
+    return {
+        "CUDAGraph": CUDAGraph,
+        "graph": Graph,
+        "make_graphed_callables": gaps.refuse("graphed callables", "torch.cuda.make_graphed_callables"),
+        "graph_pool_handle": lambda: (0, 0),
         "cudart current_blas_handle get_stream_from_external": gaps.refuse("device handles", "a CUDA handle"),
     }
 

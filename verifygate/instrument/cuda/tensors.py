@@ -39,11 +39,6 @@ _patched: Any = torch
 """Torch as something to write to; half of what is used of it here has no types."""
 
 
-def counts_as_cuda(tensor: torch.Tensor) -> bool:
-    """Whether the tensor's storage bears the mark; sparse and wrapped tensors, which have none, do not."""
-    return _marked(tensor, MARK)
-
-
 def mark(value: Any, on_cuda: bool = True) -> Any:
     """Mark every tensor in `value` (a tensor, or lists, tuples and dicts of them), and return it."""
     for tensor in tensors_in(value):

@@ -85,7 +85,6 @@ class Watch:
         self.made_optimizer: list[Callable[[Followed], None]] = []
         self.depth = 0
         """How deep the run is in calls of scaler.step."""
-        self._unscaling = 0
         self._scheduling = 0
         self._differentiating = 0
         self._seen_autocast: set[object] = set()
@@ -189,11 +188,7 @@ class Watch:
         if isinstance(optimizer, torch.optim.Optimizer):
             for callback in self.before_use:
                 callback(self.find(optimizer))
-        self._unscaling += 1
-        try:
-            old(scaler, optimizer)
-        finally:
-            self._unscaling -= 1
+        old(scaler, optimizer)
         self.move("unscaled")
 
     def _scaler_step(

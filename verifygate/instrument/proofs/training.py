@@ -31,45 +31,23 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
     import torch
 
     torch.manual_seed(20260101)
-    model, batches = tiny_model(), training_data(job["one_batch"], job["target_factor"])
-    if job["raw_inputs"]:
-        model = torch.nn.Sequential(torch.nn.LayerNorm(WIDTH, elementwise_affine=False), model)
-        batches = [(RAW_UNITS * inputs, targets) for inputs, targets in batches]
-    batches = [(inputs[rank :: job["ranks"]], targets[rank :: job["ranks"]]) for inputs, targets in batches]
+    model, batches = _model_and_data(job, rank)
     begin = [weight.detach().clone() for weight in model.parameters()]
-    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
-    scaler = torch.amp.GradScaler("cpu", init_scale=job["scale"])
     seen = Seen(f"<{job['name']}>")
+    given = {
+        "model": model,
+        "loss_fn": seen.recorded(mean_squared_error, job["loss_factor"]),
+        "optimizer": torch.optim.SGD(model.parameters(), lr=LEARNING_RATE),
+        "scaler": torch.amp.GradScaler("cpu", init_scale=job["scale"]),
+        "batches": batches,
+        "device": "cpu",
+    }
     printed, returned, error = io.StringIO(), None, None
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(printed))
-        told = stack.enter_context(warnings.catch_warnings(record=True))
+        warned = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
-        seen.watch(stack, model)
-        if job["bfloat16"]:
-            stack.enter_context(bfloat16_for_float16())
-        if job["cuda_ban"]:
-            stack.enter_context(refused_as_on_cuda())
-        if job["inf_at"] and job["ranks"] == 1:
-            poison(model, job["inf_at"])
-        for instrument in instruments:
-            instrument(stack, seen, model)
-        if job["counted"]:
-            from . import counts
-
-            counts.watch(stack, seen, model)
-        if job["queued"]:
-            from . import queue
-
-            queue.watch(stack, seen, model)
-        given = {
-            "model": model,
-            "loss_fn": seen.recorded(mean_squared_error, job["loss_factor"]),
-            "optimizer": optimizer,
-            "scaler": scaler,
-            "batches": batches,
-            "device": "cpu",
-        }
+        _set_up(job, stack, seen, model, instruments)
         try:
             train = load(job["source"], seen.filename)
             returned = train(**{name: given[name] for name in inspect.signature(train).parameters})
@@ -77,13 +55,57 @@ def run(job: dict[str, Any], rank: int = 0, instruments: Iterable[Instrument] = 
             error = {"type": type(raised).__name__, "message": " ".join(str(raised).split())}
     weights = joined(model.parameters())
     finite = bool(torch.isfinite(weights).all())
-    return {
+    return _observed(seen) | {
         "error": error,
         "finite": finite,
         "weights": weights.tolist() if finite else [],
         "unmoved": unmoved(begin, list(model.parameters())),
         "told": printed.getvalue() + ("" if returned is None else repr(returned)),
-        "warnings": sorted({f"{each.category.__name__}: {' '.join(str(each.message).split())}" for each in told}),
+        "warnings": sorted({f"{each.category.__name__}: {' '.join(str(each.message).split())}" for each in warned}),
+    }
+
+
+def _model_and_data(job: dict[str, Any], rank: int) -> tuple[torch.nn.Module, Batches]:
+    """The tiny model, and the rows of each batch that this rank has."""
+    import torch
+
+    model, batches = tiny_model(), training_data(job["one_batch"], job["target_factor"])
+    if job["raw_inputs"]:
+        model = torch.nn.Sequential(torch.nn.LayerNorm(WIDTH, elementwise_affine=False), model)
+        batches = [(RAW_UNITS * inputs, targets) for inputs, targets in batches]
+    return model, [(inputs[rank :: job["ranks"]], targets[rank :: job["ranks"]]) for inputs, targets in batches]
+
+
+def _set_up(
+    job: dict[str, Any],
+    stack: contextlib.ExitStack,
+    seen: Seen,
+    model: torch.nn.Module,
+    instruments: Iterable[Instrument],
+) -> None:
+    """The conditions of the job, and what watches the training under them."""
+    seen.watch(stack, model)
+    if job["bfloat16"]:
+        stack.enter_context(bfloat16_for_float16())
+    if job["cuda_ban"]:
+        stack.enter_context(refused_as_on_cuda())
+    if job["inf_at"] and job["ranks"] == 1:
+        poison(model, job["inf_at"])
+    for instrument in instruments:
+        instrument(stack, seen, model)
+    if job["counted"]:
+        from . import counts
+
+        counts.watch(stack, seen, model)
+    if job["queued"]:
+        from . import queue
+
+        queue.watch(stack, seen, model)
+
+
+def _observed(seen: Seen) -> dict[str, Any]:
+    """What was seen while it ran, as JSON has it."""
+    return {
         "dtypes": sorted(seen.dtypes),
         "losses": seen.losses,
         "scales": seen.scales,

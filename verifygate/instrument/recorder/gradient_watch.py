@@ -12,6 +12,7 @@ from torch.optim.optimizer import Optimizer
 from ..patching.wrapping import After
 from .backward_roots import factor_near, half_below, share_of
 from .gradient_versions import Track
+from .graph_watch import GraphWatch
 from .recording import Arguments, Keywords, Recording, argument, error_name
 from .step_watch import StepWatch
 
@@ -27,6 +28,7 @@ class GradientWatch:
     def __init__(self, recording: Recording, steps: StepWatch) -> None:
         self.recording = recording
         self._steps = steps
+        self.graphs = GraphWatch(recording)
         self._bounded: dict[int, tuple[Track, Any]] | None = {}
         """Identity of a gradient -> track and parameter, of what the last backward scaled; None: not looked up yet."""
 
@@ -40,6 +42,7 @@ class GradientWatch:
         around = self.recording.around
         around(torch.autograd, "backward", self._backward)  # Tensor.backward calls it by this name
         around(torch.autograd, "grad", self._grad)
+        self.graphs.patch()
         if hasattr(clip_grad, "_clip_grads_with_norm_"):
             # What the public functions call by these names: an alias of theirs is covered as well.
             around(clip_grad, "_clip_grads_with_norm_", self._clip_norm)
@@ -64,6 +67,7 @@ class GradientWatch:
             return None  # a backward inside one: a checkpoint recomputes
         tracks = list(self.recording.tracks)
         self.recording.notice_touched(tracks)
+        empty = {track.index for track in tracks if track.is_empty}
         for track in tracks:
             if track.read_before is None:
                 track.read_before = self._steps.reads.count
@@ -92,13 +96,17 @@ class GradientWatch:
                     devices |= track.devices
                 else:
                     track.look_closer()
+            told: dict[str, Any] = {
+                "root": root,
+                "scaler": scaler,
+                "share": share,
+                "optimizers": reached,
+                "devices": sorted(devices),
+            }
+            self.graphs.captures(told, empty)
             self.recording.tell(
                 "backward",
-                root=root,
-                scaler=scaler,
-                share=share,
-                optimizers=reached,
-                devices=sorted(devices),
+                **told,
                 uses=uses or None,
                 inf=[track.index for track in tracks if track.index in reached and not track.is_finite] or None,
                 half=_is_half(tensors) or None,

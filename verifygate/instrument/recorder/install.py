@@ -5,6 +5,7 @@
     gradients   backward (and what its root descends from), autograd.grad, clips, zero_grad, writes by the project's
                 own code
     weights     updates that half precision loses, inf and NaN in half weights: of a few steps, when a section ends
+    sharding    the weights that FSDP2 shards by a policy in half, and the gradients that ranks add up in half
     the rest    optimizer and scheduler steps, torch.save, DataLoader iterations
 
 An event tells what happened, where in the project, in which step, and under which autocast. A value is read from a
@@ -24,6 +25,7 @@ from .recording import Recording
 from .reduction_watch import ReductionWatch
 from .region_watch import RegionWatch
 from .scaler_watch import ScalerWatch
+from .sharding_watch import ShardingWatch
 from .step_watch import StepWatch
 from .update_watch import UpdateWatch
 from .write_watch import WriteWatch
@@ -47,7 +49,8 @@ def install(options: dict[str, Any], _tell: Tell) -> Recording:
     recording.reductions = ReductionWatch(recording)
     steps = StepWatch(recording)
     scalers, gradients = ScalerWatch(recording, steps), GradientWatch(recording, steps)
-    for watch in (steps, scalers, RegionWatch(recording), gradients, ForwardWatch(recording), recording.reductions):
+    regions, forwards, shards = RegionWatch(recording), ForwardWatch(recording), ShardingWatch(recording)
+    for watch in (steps, scalers, regions, gradients, forwards, recording.reductions, shards):
         watch.patch()
     recording.scalers = scalers.scalers
     recording.writes = WriteWatch(recording, steps)

@@ -11,6 +11,7 @@ Everything is reduced on the device, and read when the section ends. Weights in 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -210,9 +211,16 @@ def _is_turn(step: int, first: int) -> bool:
 
 
 def _is_low(parameter: Any) -> bool:
-    """Whether it is a plain tensor in half; a subclass may keep what it rounds away."""
-    plain = type(parameter) in (torch.Tensor, torch.nn.Parameter) and parameter.layout is torch.strided
-    return plain and parameter.dtype in LOW and parameter.numel() > 0
+    """Whether it is a plain tensor in half, or a shard that is; another subclass may keep what it rounds away."""
+    tensor = _own_part(parameter)
+    plain = type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
+    return plain and tensor.dtype in LOW and tensor.numel() > 0
+
+
+def _own_part(tensor: Any) -> Any:
+    """Of a `DTensor` what this rank has: to work with the whole would make all ranks wait for each other."""
+    sharded = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+    return tensor._local_tensor if type(tensor) is sharded else tensor
 
 
 def _low(optimizer: Any) -> list[Any]:
@@ -246,13 +254,13 @@ def _name(dtype: torch.dtype) -> str:
 
 def spread(tensor: Any) -> Any:
     """A view of some of the elements, evenly spread; the same ones of all tensors of one shape."""
-    flat = getattr(tensor, "_local_tensor", tensor).detach().reshape(-1)  # of a `DTensor`, what this rank has
+    flat = _own_part(tensor).detach().reshape(-1)
     return flat[:: flat.numel() // ELEMENTS + 1]
 
 
 def _sum(parameters: list[Any], *, gradients: bool) -> Any:
     """inf or NaN where any element is, as one number on the device."""
-    tensors = [each.grad if gradients else each for each in parameters]
+    tensors = [_own_part(each.grad if gradients else each) for each in parameters]
     sums = [each.detach().sum(dtype=torch.float32) for each in tensors if each is not None and not each.is_sparse]
     return torch.stack(sums).sum() if sums else torch.zeros((), device=parameters[0].device)
 

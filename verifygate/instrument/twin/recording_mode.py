@@ -140,57 +140,24 @@ def watch(current: Callable[[], Recording | None]) -> None:
         if (recording := current()) is not None:
             recording.failed(error)
 
-    def around(owner: Any, name: str, tell: Callable[[Recording, tuple[Any, ...]], After | None]) -> None:
+    def around(owner: Any, name: str, tell: Tell) -> None:
         def before(arguments: tuple[Any, ...], _keywords: dict[str, Any]) -> After | None:
             recording = current()
             return tell(recording, arguments) if recording is not None else None
 
         replace(owner, name, before, failed)
 
-    def plain(kind: str) -> Callable[[Recording, tuple[Any, ...]], None]:
-        def tell(recording: Recording, _arguments: tuple[Any, ...]) -> None:
-            recording.happened(kind)
-
-        return tell
-
-    def of_live(kind: str) -> Callable[[Recording, tuple[Any, ...]], None]:
-        def tell(recording: Recording, arguments: tuple[Any, ...]) -> None:
-            if arguments[0]._enabled:
-                recording.happened(kind)
-
-        return tell
-
-    def scale(recording: Recording, arguments: tuple[Any, ...]) -> After | None:
-        if not arguments[0]._enabled:
-            return None
-        recording.happened("scale")
-
-        def after(result: Any, _raised: BaseException | None) -> None:
-            for each in _tensors(result):
-                setattr(each, _MARK, True)
-
-        return after
-
-    def backward(recording: Recording, arguments: tuple[Any, ...]) -> None:
-        recording.happened("backward", scaled=any(is_scaled(each) for each in _tensors(arguments[0])))
-
-    def enter(recording: Recording, arguments: tuple[Any, ...]) -> None:
-        made = arguments[0]
-        entered = (str(made.device), str(made.fast_dtype)[6:], bool(made._enabled))
-        place = recording.places.here(of_protocol=True)
-        recording.tell("autocast", place, None, None, None, entered, torch.is_grad_enabled(), None)
-
     scaler: Any = torch.amp.GradScaler
-    around(scaler, "scale", scale)
+    around(scaler, "scale", _scale)
     for name, kind in (("unscale_", "unscale"), ("step", "scaler.step"), ("update", "update")):
-        around(scaler, name, of_live(kind))
+        around(scaler, name, _of_enabled(kind))
     for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
         for name in ("clip_grad_norm_", "clip_grad_value_"):
-            around(owner, name, plain("clip"))
-    around(torch.optim.Optimizer, "zero_grad", plain("zero_grad"))
-    around(torch.nn.Module, "zero_grad", plain("zero_grad"))
-    around(torch.autograd, "backward", backward)
-    around(torch.amp.autocast_mode.autocast, "__enter__", enter)
+            around(owner, name, _plain("clip"))
+    around(torch.optim.Optimizer, "zero_grad", _plain("zero_grad"))
+    around(torch.nn.Module, "zero_grad", _plain("zero_grad"))
+    around(torch.autograd, "backward", _backward)
+    around(torch.amp.autocast_mode.autocast, "__enter__", _enter)
 
     def stepped(*_given: Any) -> None:
         recording = current()
@@ -198,3 +165,47 @@ def watch(current: Callable[[], Recording | None]) -> None:
             recording.happened("optimizer.step", from_step=True)
 
     register_optimizer_step_pre_hook(stepped)
+
+
+Tell = Callable[[Recording, tuple[Any, ...]], After | None]
+"""Keeps what a call is about, given the recording and the arguments; and may give what is to be called after it."""
+
+
+def _plain(kind: str) -> Tell:
+    def tell(recording: Recording, _arguments: tuple[Any, ...]) -> None:
+        recording.happened(kind)
+
+    return tell
+
+
+def _of_enabled(kind: str) -> Tell:
+    """A call of a scaler's method, which does nothing where the scaler is off."""
+
+    def tell(recording: Recording, arguments: tuple[Any, ...]) -> None:
+        if arguments[0]._enabled:
+            recording.happened(kind)
+
+    return tell
+
+
+def _scale(recording: Recording, arguments: tuple[Any, ...]) -> After | None:
+    if not arguments[0]._enabled:
+        return None
+    recording.happened("scale")
+
+    def after(result: Any, _raised: BaseException | None) -> None:
+        for each in _tensors(result):
+            setattr(each, _MARK, True)
+
+    return after
+
+
+def _backward(recording: Recording, arguments: tuple[Any, ...]) -> None:
+    recording.happened("backward", scaled=any(is_scaled(each) for each in _tensors(arguments[0])))
+
+
+def _enter(recording: Recording, arguments: tuple[Any, ...]) -> None:
+    made = arguments[0]
+    entered = (str(made.device), str(made.fast_dtype)[6:], bool(made._enabled))
+    place = recording.places.here(of_protocol=True)
+    recording.tell("autocast", place, None, None, None, entered, torch.is_grad_enabled(), None)

@@ -21,6 +21,8 @@ RUN_TESTS = "tests/execution/test_run_cases.py::test_case"
 OTHER_RUN_TESTS: dict[str, str] = {
     Violation.SHARDED_NEEDS_SHARDED_SCALER: "tests/execution/test_recorded_ranks.py",
     Violation.NO_SYNC_INVERTED: "tests/execution/test_recorded_ranks.py",
+    Violation.POLICY_OVER_HALF_WEIGHTS: "tests/execution/test_sharding_violations.py",
+    Violation.HALF_REDUCTION: "tests/execution/test_sharding_violations.py",
     Violation.UNSAFE_LOSS: "tests/execution/test_probe.py",
     Violation.DEPRECATED_AMP_API: "",
 }

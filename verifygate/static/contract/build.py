@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import replace
+from verifygate.configured_precision.read import train
 from verifygate.configured_precision.setting import (
     ACCELERATE,
     DEEPSPEED,
@@ -15,7 +16,7 @@ from verifygate.configured_precision.setting import (
     Setting,
 )
 from verifygate.model import NotFollowed
-from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
+from verifygate.model.precision_contract import OF_CODE, Aspect, ContractRow, Declaration, PrecisionContract
 from verifygate.static.analysis import Analysis
 from verifygate.static.analysis_result import contract_row
 from verifygate.static.contract.byte_facts import ByteFacts
@@ -56,6 +57,7 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts, *, among_amp: boo
     facts += [
         fact
         for setting in scales_in_force(analysis.configuration.settings)
+        if train(analysis.import_graph.sources)  # else it configures no program of these sources
         for fact in _of_program(setting, reach, analysis.import_graph)
     ]
     facts = list(_outside_windows(facts, analysis))
@@ -68,7 +70,7 @@ def precision_contract(analysis: Analysis, scanned: ByteFacts, *, among_amp: boo
     facts += _beside_tf32(facts, analysis)
     facts += distinct(checkpoint_facts(facts, analysis, scanned, reach))
     facts += distinct(Derived(facts, scanned, analysis, reach).facts())
-    return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in Aspect))
+    return PrecisionContract(rows=tuple(_row(aspect, facts) for aspect in OF_CODE))
 
 
 def _undriven(facts: list[Fact], scanned: ByteFacts, analysis: Analysis, *, among_amp: bool) -> Iterator[Fact]:

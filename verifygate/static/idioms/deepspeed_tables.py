@@ -9,6 +9,7 @@ from verifygate.base.records import record
 from verifygate.configured_precision.document import Item
 from verifygate.configured_precision.setting import DEEPSPEED, HUGGING_FACE, Setting
 from verifygate.configured_precision.shapes import deepspeed_settings
+from verifygate.sources.configuration_file import SCRIPTS
 from verifygate.static.analysis import Analysis
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -59,7 +60,7 @@ def in_files(analysis: Analysis) -> Iterator[Table]:
     """The tables in files, one for each place in a file that holds some."""
     groups: dict[tuple[str, str], dict[str, Entry]] = {}
     for setting in analysis.configuration.settings:
-        if setting.framework == DEEPSPEED and not setting.path.endswith(".sh"):
+        if setting.framework == DEEPSPEED and not setting.path.endswith(SCRIPTS):
             around, key = _split(setting.key)
             groups.setdefault((setting.path, around), {})[key] = Entry(setting, setting)
     yield from (Table(entries) for entries in groups.values())

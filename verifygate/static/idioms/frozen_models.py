@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from verifygate.static.analysis import Analysis
 from verifygate.static.symbols.program import Function
+from verifygate.static.syntax.names import turns_gradients_off
 from verifygate.static.syntax.traversal import walk
 
 _CALLS = 2
@@ -67,8 +68,8 @@ def _freezes(function: Function) -> Iterator[str]:
 
 def _is_freezing(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=ast.Attribute(attr="requires_grad_"), args=[ast.Constant(value=False)]):
-            return True
+        case ast.Call():
+            return turns_gradients_off(node)
         case ast.Assign(targets=[ast.Attribute(attr="requires_grad")], value=ast.Constant(value=False)):
             return True
     return False

@@ -18,7 +18,7 @@ from verifygate.static.idioms.half_switches import half_where_scaled, settings_a
 from verifygate.static.idioms.trained_parameters import model_of, models_in, takes_copies, takes_some
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
-from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.names import last_name, turns_gradients_off
 from verifygate.static.values.domain import Bound, ClassValue, ExternalName, ExternalResult, Frame, Object, Value
 
 _OPTIMIZERS = "torch.optim."
@@ -187,7 +187,7 @@ def takes_copied(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bool:
 def _freezes(function: Function, analysis: Analysis) -> bool:
     parts = [function, *(callee for call in function.calls for callee in analysis.call_graph.callees(call, function))]
     return any(
-        (isinstance(node, ast.Call) and last_name(node.func) == "requires_grad_" and _is_false(node.args[:1]))
+        (isinstance(node, ast.Call) and turns_gradients_off(node))
         or (isinstance(node, ast.Assign) and last_name(node.targets[0]) == "requires_grad" and _is_false([node.value]))
         for part in parts
         for node in part.own_nodes

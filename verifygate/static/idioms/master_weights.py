@@ -14,7 +14,7 @@ from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.half_weights import HalfOptimizer, is_quantized
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
-from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.names import last_name, turns_gradients_off
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import Object
 
@@ -113,10 +113,8 @@ def _returned_names(function: Function) -> Iterator[str]:
 def freezes(model: str, function: Function) -> bool:
     """Whether a function turns gradients off for parameters of what it calls `model`, or of a part of it."""
     for call in function.calls:
-        match call:
-            case ast.Call(func=ast.Attribute(value=owner, attr="requires_grad_"), args=[ast.Constant(value=False)]):
-                if _is_part(owner, model, function):
-                    return True
+        if turns_gradients_off(call) and _is_part(call.func.value, model, function):  # type: ignore[attr-defined]
+            return True
     return any(
         isinstance(each.targets[0], ast.Attribute)
         and each.targets[0].attr == "requires_grad"

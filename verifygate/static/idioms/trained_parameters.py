@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from verifygate.static.symbols.program import Function
-from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.names import last_name, turns_gradients_off
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.domain import Bound, ExternalResult, Frame, Object, Value
 from verifygate.static.values.evaluator import Evaluator
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _GIVE_THE_MODEL = frozenset({"half", "to", "cuda", "cpu", "train", "eval", "requires_grad_"})
-_FREEZE = frozenset({".eval()", ".requires_grad_(False)"})
+_EVALUATES = ".eval()"
 
 
 def is_trained(model: str, optimizer: ast.expr, frame: Frame, evaluator: Evaluator) -> bool | None:
@@ -102,12 +102,14 @@ def _built_by(value: Value) -> Iterator[tuple[ast.Call, Frame]]:
 
 def is_frozen(model: str, frame: Frame) -> bool:
     """Whether the function only ever evaluates what it calls `model`."""
-    modes = {
-        ast.unparse(node).removeprefix(ast.unparse(node.func.value))
+    calls = [
+        node
         for node in frame.function.calls
         if isinstance(node.func, ast.Attribute) and ast.unparse(model_of(node.func.value)) == model
-    }
-    return not modes.isdisjoint(_FREEZE) and not any(each.startswith(".train(") for each in modes)
+    ]
+    modes = {ast.unparse(node).removeprefix(ast.unparse(node.func.value)) for node in calls}  # type: ignore[attr-defined]
+    frozen = _EVALUATES in modes or any(map(turns_gradients_off, calls))
+    return frozen and not any(each.startswith(".train(") for each in modes)
 
 
 def models_in(expr: ast.expr, frame: Frame, evaluator: Evaluator) -> Iterator[ast.expr]:

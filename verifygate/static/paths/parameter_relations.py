@@ -6,13 +6,14 @@ parameters or some; a backward reaches them or not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from typing import TypeGuard
 
 from verifygate.base.records import record
 from verifygate.protocol import Event
 from verifygate.static.amp.gradient_flow import GradientFlow
 from verifygate.static.amp.parameter_sets import Overlap
-from verifygate.static.lowering.event_graph import Backward, Graph, Signal
+from verifygate.static.lowering.event_graph import Backward, ForeignBackward, Graph, Signal
 from verifygate.static.values.access_paths import AccessPath
 
 _STEPS = frozenset({Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
@@ -32,7 +33,7 @@ class Reached:
 @record(eq=False)
 class ParameterRelations:
     shared: Mapping[AccessPath, Mapping[AccessPath, Overlap]]
-    """Optimizer -> each other one that shares parameters with it, and how many of its they are."""
+    """Optimizer -> each other one that shares parameters with it, or may, and how many of its they are."""
     about: Mapping[int, Mapping[AccessPath, Overlap]]
     """Node with a signal that names no optimizer -> how many of each optimizer's parameters it is about."""
     reached: Mapping[int, Mapping[AccessPath, Reached]]
@@ -55,16 +56,44 @@ def parameter_relations(graph: Graph, alive: Mapping[int, list[AccessPath]]) -> 
 
 
 def _shared(graph: Graph) -> dict[AccessPath, dict[AccessPath, Overlap]]:
+    """Of two that choose among the same parameters, and that a scaler steps in one window, no parameter is of both.
+
+    Each step of the scaler would divide it by the scale: such a program is faulty at its clip, or at its second step.
+    """
     found: dict[AccessPath, dict[AccessPath, Overlap]] = {}
+    sets = {name: own for name in graph.optimizers if (own := graph.parameters.get(name)) is not None}
     for name in graph.optimizers:
-        own = graph.parameters.get(name)
-        overlaps = {
-            other: own.overlap(graph.parameters.get(other))
-            for other in graph.optimizers
-            if own is not None and other != name
-        }
-        found[name] = {other: each for other, each in overlaps.items() if each in (Overlap.WITHIN, Overlap.SOME)}
+        found[name] = {}
+        for other in graph.optimizers if name in sets else ():
+            overlap = sets[name].overlap(sets.get(other)) if other != name else Overlap.NONE
+            chosen = overlap is Overlap.SOME and not (sets[name].is_whole and sets[other].is_whole)
+            if overlap in (Overlap.WITHIN, Overlap.SOME) and not (chosen and _step_together(name, other, graph)):
+                found[name][other] = overlap
     return found
+
+
+def _step_together(one: AccessPath, other: AccessPath, graph: Graph) -> bool:
+    """Whether a scaler steps one of two optimizers, and on some way the other before anything else is due."""
+    for start, node in enumerate(graph.nodes):
+        if not _is_scaler_step(node.payload, {one, other}):
+            continue
+        second = {one, other} - {node.payload.optimizer}
+        seen, ways = {start}, [start]
+        while ways:
+            for successor, _ in graph.nodes[ways.pop()].successors:
+                payload = graph.nodes[successor].payload
+                if successor in seen or isinstance(payload, Backward | ForeignBackward):
+                    continue
+                seen.add(successor)
+                if _is_scaler_step(payload, second):
+                    return True
+                if not (isinstance(payload, Signal) and payload.event is Event.UPDATE):
+                    ways.append(successor)
+    return False
+
+
+def _is_scaler_step(payload: object, optimizers: Set[AccessPath | None]) -> TypeGuard[Signal]:
+    return isinstance(payload, Signal) and payload.event is Event.SCALER_STEP and payload.optimizer in optimizers
 
 
 def _about(signal: Signal, graph: Graph, names: list[AccessPath]) -> dict[AccessPath, Overlap]:

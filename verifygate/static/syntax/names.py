@@ -26,3 +26,10 @@ def last_name(expr: ast.expr) -> str:
 def simple_name(node: ast.expr) -> str:
     """The last name of a dotted name; empty for any other expression."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def turns_gradients_off(call: ast.Call) -> bool:
+    """Whether it is `x.requires_grad_(False)`, with the flag by its place or by its name."""
+    given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "requires_grad")]
+    off = any(isinstance(each, ast.Constant) and each.value is False for each in given)
+    return off and isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_"

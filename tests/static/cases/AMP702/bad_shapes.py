@@ -54,6 +54,11 @@ def mixed(held, net):
         one.copy_(one * 0.9999 + net.state_dict()[name] * 0.0001)  # expect: AMP702
 
 
+def average_in_float16(held, net, decay=0.999):
+    for one, other in zip(held.parameters(), net.parameters(), strict=True):
+        one.data.mul_(decay).add_(other.data, alpha=1 - decay)  # expect: AMP702 likely
+
+
 def averaged(batches, share):
     net = nn.Linear(4, 1)
     held = copy.deepcopy(net).bfloat16()
@@ -66,6 +71,14 @@ def averaged(batches, share):
         drawn_near(held, net, share)
         drawn_near(held, net, 0.0005)
         mixed(held, net)
+
+
+def averaged_in_float16(batches):
+    net = nn.Linear(4, 1)
+    held = copy.deepcopy(net).half()
+    for batch in batches:
+        net(batch).mean().backward()
+        average_in_float16(held, net)
 
 
 def many_micro_batches(batches, every):

@@ -95,6 +95,7 @@ from verifygate.static.rule import Match, Rule, statement_text
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.call_graph import Site
 from verifygate.static.values.domain import Bound, Frame, Unknown
 
@@ -168,8 +169,8 @@ def _made_in_half(analysis: Analysis) -> Iterator[Match]:
         frame = analysis.evaluator.root_frame(function)
         if analysis.roles.known_name(call.func, frame) not in _PARAMETERS or _is_without_gradient(call):
             continue
-        made = call.args[0]
-        given = [word.value for word in made.keywords if word.arg == "dtype"] if isinstance(made, ast.Call) else []
+        made = (each for each in walk(call.args[0]) if isinstance(each, ast.Call))  # also of `torch.randn(...) / rank`
+        given = [word.value for each in made for word in each.keywords if word.arg == "dtype"]
         base = whose_dtype(given[0]) if given else None
         way = analysis.module_dtypes.may_be(Dtype.FLOAT16, base, frame) if base is not None else None
         if way is None:

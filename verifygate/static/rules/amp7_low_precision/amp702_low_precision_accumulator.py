@@ -12,7 +12,8 @@ moved after 300 steps.
 ## Why is this bad
 A sum in bfloat16 has eight bits. From 256 on, adding 1 changes nothing; a sum of losses stops as soon as it is some 256
 times as large as one of them. An average with a decay of 0.9999 moves by a ten-thousandth of the difference: less than
-half the distance to the next number, so it stands still for good. float16 has eleven bits, and ends at 65504.
+half the distance to the next number, so it stands still for good. With 0.999 in float16 it stops where it is still half
+of a weight away from it. float16 has eleven bits, and ends at 65504.
 
 ## What happens at run time
 Silent on every torch. Seen on 2.13 (CPU): a count in bfloat16 stops at 256, and of the weights of an average in
@@ -63,6 +64,7 @@ source does not tell how much it takes of the new ones, or that a container of t
 """
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 
@@ -96,8 +98,10 @@ RULE = Rule(
 
 _MAKE = re.compile(r"^torch\.(zeros|ones|tensor|full|empty|as_tensor|scalar_tensor|zeros_like|ones_like|full_like)$")
 _CASTS = {"half": Dtype.FLOAT16, "bfloat16": Dtype.BFLOAT16}
-_STILL = {Dtype.BFLOAT16: 2.0**-8, Dtype.FLOAT16: 2.0**-11}
-"""Where an average takes less than this of each new weight, it stands still."""
+_ROUNDED = {Dtype.BFLOAT16: 2.0**-8, Dtype.FLOAT16: 2.0**-11}
+"""Half the distance to the next number, as a share of a number. Less than that, added to it, is lost."""
+_FAR = 0.1
+"""An average that ends this far from the weights, as a share of them, is none of them."""
 _FEW = 8
 """So many summands lose little."""
 
@@ -248,7 +252,7 @@ def _averages(function: Function, analysis: Analysis) -> Iterator[Match]:
         return
     frame = analysis.evaluator.root_frame(function)
     for update in average_updates(function, analysis):
-        ways = [way for dtype in _STILL if (way := way_at(update.place.node, dtype, update.model, frame, analysis))]
+        ways = [way for dtype in _ROUNDED if (way := way_at(update.place.node, dtype, update.model, frame, analysis))]
         if not ways:
             tell_what_is_open(update.model, frame, analysis)
             continue
@@ -258,21 +262,25 @@ def _averages(function: Function, analysis: Analysis) -> Iterator[Match]:
             analysis.gave_up(update.place, reason, RULE.code)
             continue
         numbers = numbers_of(update.share, function, analysis) if update.share is not None else {None}
-        taken = {None if each is None else min(each, 1.0 - each) for each in numbers}
-        small = [each for each in taken if each is not None and each < _STILL[way.dtype]]
-        if not small or len(small) < len(taken - {None}):
-            if taken == {None}:  # it may be large
-                text = statement_text(update.place)
-                reason = f"how much `{text}` takes of new weights, for an average in {way.dtype}, cannot be told"
-                analysis.gave_up(update.place, reason, RULE.code)
-            continue
-        yield Match(
-            update.place,
-            f"`{statement_text(update.place)}` keeps an average of weights in {way.dtype}, and stands still: "
-            "what it takes of the new ones is smaller than half the distance to the next number",
-            certain=way.sure and None not in taken,
-            steps=((way.cast, "the average is made half"), (update.place, "the average is updated")),
-        )
+        taken = {min(each, 1.0 - each) for each in numbers if each is not None}
+        far = {_ROUNDED[way.dtype] / each if each > 0.0 else math.inf for each in taken}
+        text = statement_text(update.place)
+        if far and min(far) >= _FAR:
+            yield Match(
+                update.place,
+                f"`{text}` keeps an average of weights in {way.dtype}, {_where_it_stops(min(far))}: "
+                "what it takes of the new ones is smaller than half the distance to the next number",
+                certain=way.sure and None not in numbers and min(far) > 1.0,
+                steps=((way.cast, "the average is made half"), (update.place, "the average is updated")),
+            )
+        elif not far:  # what it takes may be large
+            reason = f"how much `{text}` takes of new weights, for an average in {way.dtype}, cannot be told"
+            analysis.gave_up(update.place, reason, RULE.code)
+
+
+def _where_it_stops(far: float) -> str:
+    """`far` is the distance from the weights at which an average no longer moves, as a share of them."""
+    return "and stands still" if far > 1.0 else f"which comes no nearer to them than {far:.0%} of their size"
 
 
 # -- gradients ---------------------------------------------------------------------------------------------------------
@@ -344,7 +352,7 @@ def _half_model(loss: ast.expr, function: Function, analysis: Analysis) -> Modul
     for expr in (loss, *exprs):
         for node in walk(expr):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
-                for dtype in _STILL:
+                for dtype in _ROUNDED:
                     way = way_at(node, dtype, node.func, frame, analysis)
                     if way is not None and way.sure:
                         return way

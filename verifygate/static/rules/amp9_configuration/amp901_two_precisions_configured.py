@@ -49,6 +49,7 @@ from collections.abc import Iterable
 
 from verifygate.configured_precision.setting import HUGGING_FACE, Setting
 from verifygate.model import Severity
+from verifygate.sources.configuration_file import SCRIPTS
 from verifygate.static.analysis import Analysis
 from verifygate.static.idioms.deepspeed_tables import WORDS, Table, tables
 from verifygate.static.rule import ConfigurationMatch, Match, Rule
@@ -96,7 +97,7 @@ def _arguments(settings: Iterable[Setting]) -> Iterable[tuple[Setting, Setting]]
     for each in settings:
         if each.framework == HUGGING_FACE and each.key.rpartition(".")[2] in ("fp16", "bf16"):
             around = each.key.rpartition(".")[0]
-            command = each.reach if each.path.endswith(".sh") else ""
+            command = each.reach if each.path.endswith(SCRIPTS) else ""
             if each.value.lower() in _ON:
                 groups.setdefault((each.path, around, command), {})[each.key.rpartition(".")[2]] = each
     yield from ((each["fp16"], each["bf16"]) for each in groups.values() if len(each) == 2)

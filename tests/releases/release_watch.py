@@ -1,9 +1,9 @@
 """`make release-watch`: what another torch does otherwise than the one that the rules and tables were measured on.
 
-    python -m verifygate.quality.releases.watch --version 2.14.1     reads the wheel of that release, installs nothing
-    python -m verifygate.quality.releases.watch --wheel FILE
-    python -m verifygate.quality.releases.watch --python PYTHON      runs proofs and twin programs under that torch, too
-    python -m verifygate.quality.releases.watch --write              keeps facts and proofs of the torch that is here
+    python tests/releases/release_watch.py --version 2.14.1     reads the wheel of that release, installs nothing
+    python tests/releases/release_watch.py --wheel FILE
+    python tests/releases/release_watch.py --python PYTHON      runs proofs and twin programs under that torch, too
+    python tests/releases/release_watch.py --write              keeps facts and proofs of the torch that is here
 
 Exit code 1 where something moved.
 """
@@ -17,12 +17,13 @@ import tempfile
 from pathlib import Path
 
 import click
+import proved_versions as proofs
+import torch_facts as facts
+from torch_tree import TorchTree
 
 from verifygate.base.errors import UsageError, VerifygateError
-from verifygate.quality.releases import facts, proofs
-from verifygate.quality.releases.torch_tree import TorchTree
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 TWIN = ROOT / "tests/twin/moved.py"
 _WHERE = "import importlib.util as u, pathlib; print(pathlib.Path(u.find_spec('torch').origin).parents[1])"
 

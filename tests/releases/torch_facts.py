@@ -1,8 +1,8 @@
 """The facts of torch that the rules, the emulation and the machine's tables rest on, as one torch has them.
 
 They are read from torch's files, Python and headers, and nothing is imported: a wheel is as good as an installation.
-A fact is a name and a text. `facts.json` has those of the torch that constraints.txt pins; where another torch has
-another text, what rests on the fact is to be looked at again.
+A fact is a name and a text. `torch_facts.json` has those of the torch that constraints.txt pins; where another torch
+has another text, what rests on the fact is to be looked at again.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from verifygate.quality.releases.torch_tree import TorchTree
+from torch_tree import TorchTree
+
 from verifygate.static.machine import torch_library
 from verifygate.torch_names import AUTOCASTS, DEPRECATED, GRAD_SCALERS, PARALLEL
 
-FILE = Path(__file__).with_name("facts.json")
+FILE = Path(__file__).with_name("torch_facts.json")
 SOURCES = (
     "torch/amp/autocast_mode.py",
     "torch/amp/grad_scaler.py",

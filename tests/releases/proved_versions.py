@@ -1,7 +1,7 @@
 """With which versions of torch, and of the frameworks that its examples import, the proof of each rule ran.
 
-`proved.json` is written by `make release-watch` and by nobody's hand: a row holds for the examples and the method whose
-digest it has, so a changed example has no version until its proof ran again.
+`proved_versions.json` is written by `make release-watch` and by nobody's hand: a row holds for the examples and the
+method whose digest it has, so a changed example has no version until its proof ran again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from verifygate.process.subject import Subject
 from verifygate.proof import METHODS, Claim, claim_from, prove
 from verifygate.static.registry import load_rules
 
-FILE = Path(__file__).with_name("proved.json")
+FILE = Path(__file__).with_name("proved_versions.json")
 _VERSIONS = """\
 import importlib.metadata as m, json, sys
 known = m.packages_distributions()
@@ -97,7 +97,7 @@ def run(interpreter: Path) -> tuple[dict[str, Versions], list[str]]:
 
 
 def written(held: Mapping[str, Versions]) -> str:
-    """`proved.json` with the proofs that ran now beside those of other versions that still hold."""
+    """`proved_versions.json` with the proofs that ran now beside those of other versions that still hold."""
     before = kept() if FILE.exists() else {}
     rows: dict[str, dict[str, Any]] = {}
     for code, claim in claims().items():

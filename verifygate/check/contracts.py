@@ -1,0 +1,132 @@
+"""The contracts of what is named: that of the programs, and one of each configuration that is a program of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from verifygate.base.errors import UsageError
+from verifygate.check.project import HERE, NothingFoundError, read_asked
+from verifygate.check.report_scope import as_typed, within
+from verifygate.check.run import not_analysed_lines, report_of
+from verifygate.check.settings import Judged
+from verifygate.config.tree_versions import versions_of_tree
+from verifygate.configured_precision.drivers import DOCUMENTS, Driver, Drivers, changed
+from verifygate.model.check_report import CheckReport
+from verifygate.model.precision_contract import PrecisionContract, altered
+from verifygate.sources import git
+from verifygate.sources.configuration_file import ConfigurationFile
+from verifygate.sources.discovery import configuration_below
+from verifygate.sources.left_out import Exclusion
+from verifygate.sources.repository import folder_in_repository
+
+_REMEDY = "see `verifygate docs precision-contract` for the frameworks whose configuration is read"
+
+
+class Contracts(NamedTuple):
+    """What `verifygate contract` shows."""
+
+    programs: PrecisionContract
+    drivers: list[Driver]
+    changes: list[str] | None
+    """The cells that moved; None where no revision was named."""
+    lost: tuple[str, ...]
+    """What could not be read, a line each."""
+    is_partial: bool
+    """Whether something that may train was not read: then this is no answer."""
+
+
+def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path | None, since: str) -> Contracts:
+    """The contracts of these files and folders, as people here would type their paths. Raises UsageError."""
+    named = paths or HERE
+    files = [each for each in named if each.endswith(DOCUMENTS)]
+    for each in files:
+        if not (start / each).is_file():
+            raise UsageError("no such file", where=each, remedy="give a path that exists")
+    others = tuple(each for each in named if each not in files)
+    around = _around(named, start)
+    shown = _shown(around, start)
+    below = frozenset(os.path.relpath(start / each, around).replace(os.sep, "/") for each in named)
+    read = Drivers(configuration_below(around, found.exclude))
+    drivers = [each for each in read.all() if _is_below(each.path, below)]
+    for each in files:
+        _refuse_unknown(each, os.path.relpath(start / each, around).replace(os.sep, "/"), read, drivers)
+    lost = tuple(
+        f"{shown(path)}:{error.line}: cannot be read: {error} (correct it, or leave it out by `[project] exclude`)"
+        for path, error in read.broken.items()
+    )
+    commit = git.merge_base(around, since) if since else ""
+    programs = PrecisionContract()
+    report_lost: tuple[str, ...] = ()
+    moved: list[str] = []
+    is_partial = bool(lost)
+    if others:
+        try:
+            report, moved = _programs(others, start, found, root, commit)
+        except NothingFoundError:
+            if not drivers and not lost:
+                raise
+        else:
+            programs, report_lost = report.contract, not_analysed_lines(report.not_analysed)
+            is_partial |= any(each.mentions_amp for each in report.not_analysed)
+    changes = None
+    if commit:
+        exclusion = Exclusion(found.exclude)
+        kept = [each for each in git.configuration_at(around, commit) if not exclusion.leaves_out(each.path)]
+        changes = [*moved, *changed(_of(kept, below), drivers)]
+    return Contracts(programs, [each.shown(shown) for each in drivers], changes, (*lost, *report_lost), is_partial)
+
+
+def _of(files: list[ConfigurationFile], below: frozenset[str]) -> list[Driver]:
+    return [each for each in Drivers(files).all() if _is_below(each.path, below)]
+
+
+def _programs(
+    paths: tuple[str, ...], start: Path, found: Judged, root: Path | None, commit: str
+) -> tuple[CheckReport, list[str]]:
+    """The contract of the Python programs, and what of it moved since a commit."""
+    from verifygate.static.engine import Means, analyse
+
+    rooted = bool(commit or (root and start != root))
+    asked = read_asked(paths, start, found.exclude, root, found.sources, rooted=rooted)
+    rules = found.written.allowing(versions_of_tree(asked.sources.paths, asked.root))
+    about = asked.is_asked if asked.scope is not None else None
+    outcome = analyse(asked.sources, rules, with_constructs=False, about=about, means=Means(lets_go=True))
+    report = within(report_of(outcome, folder_in_repository(start)), asked)
+    moved: list[str] = []
+    if commit:
+        from verifygate.change.base_findings import BaseFindings
+
+        base = BaseFindings.at(asked.root, commit, asked.is_audited, found.written)
+        moved = list(altered(base.analysed.contract, outcome.contract))
+    return as_typed(report, asked.as_typed), moved
+
+
+def _refuse_unknown(typed: str, path: str, read: Drivers, drivers: list[Driver]) -> None:
+    """Raises UsageError where a file that was named has no contract."""
+    if (error := read.broken.get(path)) is not None:
+        raise UsageError(f"cannot be read: {error}", where=f"{typed}:{error.line}", remedy="correct the file")
+    if not any(each.path == path for each in drivers):
+        problem = "its keys are of no framework that trains by a file, and no command line here hands it to one"
+        raise UsageError(problem, where=f"{typed}:1", remedy=_REMEDY)
+
+
+def _around(named: tuple[str, ...], start: Path) -> Path:
+    """The folder whose files may launch what is named, or be named by it: this one, or else that of what is named."""
+    places = [Path(os.path.normpath(start / each)) for each in named]
+    if all(each.is_relative_to(start) for each in places):
+        return start
+    folders = {each if each.is_dir() else each.parent for each in places}
+    return folders.pop() if len(folders) == 1 else Path(os.path.commonpath(folders))
+
+
+def _shown(around: Path, start: Path) -> Callable[[str], str]:
+    if around == start:
+        return lambda path: path
+    return lambda path: Path(os.path.relpath(around / path, start)).as_posix()
+
+
+def _is_below(path: str, folders: frozenset[str]) -> bool:
+    return any(each in (".", path) or path.startswith(f"{each}/") for each in folders)

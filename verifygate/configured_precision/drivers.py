@@ -1,0 +1,205 @@
+"""Configurations that are programs of their own: the YAML that a framework trains by, and the lines that launch it.
+
+A file is one if its keys are of that framework beyond doubt, or if a command line of the tree hands it over.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+
+from verifygate.base.records import record, replace
+from verifygate.configured_precision.commands import logical_lines
+from verifygate.configured_precision.document import DocumentError, Item, parse
+from verifygate.configured_precision.framework_table import Cell, Evaluation, Framework, frameworks, text_of
+from verifygate.model import NotFollowed
+from verifygate.model.precision_contract import (
+    OF_CONFIGURATION,
+    Aspect,
+    ContractRow,
+    Declaration,
+    PrecisionContract,
+    altered,
+)
+from verifygate.sources.configuration_file import ConfigurationFile
+
+DOCUMENTS = (".yaml", ".yml", ".json")
+_LAUNCHER = re.compile(r"\baccelerate\s+launch\b.*?--config_file[ =](?P<file>[^\s\"'`;&|]+\.ya?ml)")
+_EXEC_FORM = re.compile(r"""["']\s*,\s*["']|[\["'\]]""")
+"""What stands between the words of `CMD ["axolotl", "train", "a.yml"]`."""
+
+
+@record(kw_only=True)
+class Driver:
+    """A configuration that a framework trains by, and its cells."""
+
+    framework: Framework
+    path: str
+    launched: tuple[str, int] | None
+    """The command line that hands it over; None where none in sight does."""
+    has_overrides: bool
+    cells: Mapping[str, Cell]
+
+    @property
+    def title(self) -> str:
+        """`configs/a.yml`, with the launch where that sets something beside it."""
+        if self.launched is None or not self.has_overrides:
+            return self.path
+        return f"{self.path} as {self.launched[0]}:{self.launched[1]} launches it"
+
+    def shown(self, typed: Callable[[str], str]) -> Driver:
+        """It, with its paths as people would type them."""
+        launched = (typed(self.launched[0]), self.launched[1]) if self.launched is not None else None
+        cells = {name: replace(each, path=typed(each.path)) for name, each in self.cells.items()}
+        return replace(self, path=typed(self.path), launched=launched, cells=cells)
+
+    @property
+    def contract(self) -> PrecisionContract:
+        """Its rows; those that have no meaning for it are not there."""
+        place = self.launched or (self.path, 1)
+        note = "launched here" if self.launched else "its keys are of this framework; no command line here launches it"
+        judged_by = "configuration rules" if self.framework.is_judged else ""
+        driver = Declaration(
+            value=self.framework.title, path=place[0], line=place[1], said_by="configuration", note=note,
+            judged_by=judged_by,
+        )  # fmt: skip
+        rows = [ContractRow(aspect=Aspect.DRIVER, standing="declared", declared=(driver,))]
+        rows += [self._row(each, self.cells[each.value]) for each in OF_CONFIGURATION if each.value in self.cells]
+        return PrecisionContract(rows=tuple(rows))
+
+    def _row(self, aspect: Aspect, cell: Cell) -> ContractRow:
+        if cell.gap:
+            gap = NotFollowed(path=cell.path, line=cell.line, reason=cell.gap)
+            return ContractRow(aspect=aspect, standing="not followed", not_followed=(gap,))
+        default = f"default of {self.framework.name}, `{cell.default}` is not set" if cell.default else ""
+        said = Declaration(
+            value=cell.value, path=cell.path, line=cell.line, said_by="configuration",
+            note="; ".join(filter(None, (cell.said, cell.read))), condition=default,
+        )  # fmt: skip
+        return ContractRow(aspect=aspect, standing="declared", declared=(said,))
+
+
+@record
+class Launch:
+    """A command line that hands a file to a framework."""
+
+    framework: Framework
+    file: str
+    path: str
+    line: int
+    given: Mapping[str, tuple[str, str, int]]
+    accelerate: str
+    """The configuration of the launcher that it names, or nothing."""
+
+
+class Drivers:
+    """The drivers among some files."""
+
+    def __init__(self, files: Iterable[ConfigurationFile]) -> None:
+        self._files = {each.path: each for each in files}
+        self._documents: dict[str, Item | None] = {}
+        self.broken: dict[str, DocumentError] = {}
+        """What a launch line or the user names, and cannot be parsed."""
+
+    def all(self) -> list[Driver]:
+        """Every driver, by path, those without a launch line too."""
+        found: dict[tuple[str, str], Driver] = {}
+        for each in self._launches:
+            if each.file in self._files and (document := self.document(each.file)) is not None:
+                key = (each.file, f"{each.path}:{each.line}" if each.given else each.accelerate)
+                found.setdefault(key, self._driver(each.framework, each.file, document, each))
+        launched = {path for path, _ in found}
+        for path, file in self._files.items():
+            if path in launched or file.is_test or file.suffix not in DOCUMENTS:
+                continue
+            asking = [each for each in frameworks() if each.may_own(file.data)]
+            document = self.document(path) if asking else None
+            owner = next((each for each in asking if document is not None and each.owns(document)), None)
+            if owner is not None and document is not None:
+                found[path, ""] = self._driver(owner, path, document, None)
+        return [found[key] for key in sorted(found)]
+
+    def document(self, path: str) -> Item | None:
+        """What a file holds; None where it cannot be parsed, or is no table."""
+        if path not in self._documents:
+            self._documents[path] = None
+            file = self._files[path]
+            try:
+                document = parse(file.data.decode("utf-8-sig", "replace"), file.suffix)
+            except DocumentError as error:
+                self.broken[path] = error
+            else:
+                self._documents[path] = document if isinstance(document.value, dict) else None
+        return self._documents[path]
+
+    def _driver(self, framework: Framework, path: str, document: Item, launch: Launch | None) -> Driver:
+        documents = {"": (path, document)}
+        given = dict(launch.given) if launch is not None else {}
+        for key, name in framework.links.items():
+            item = document.get(key)
+            if item is not None and isinstance(item.value, dict):
+                documents[name] = (path, item)
+                continue
+            text = given[key][0] if key in given else text_of(item)
+            if (file := self._found(text, path)) and (linked := self.document(file)) is not None:
+                documents[name] = (file, linked)
+        if launch is not None and launch.accelerate and (linked := self.document(launch.accelerate)) is not None:
+            documents["accelerate"] = (launch.accelerate, linked)
+        cells = Evaluation(framework, documents, given).cells()
+        place = (launch.path, launch.line) if launch is not None else None
+        return Driver(framework=framework, path=path, launched=place, has_overrides=bool(given), cells=cells)
+
+    @cached_property
+    def _launches(self) -> list[Launch]:
+        scripts = [each for each in self._files.values() if each.is_script and not each.is_test]
+        return [launch for file in sorted(scripts, key=lambda each: each.path) for launch in self._launches_in(file)]
+
+    def _launches_in(self, file: ConfigurationFile) -> Iterator[Launch]:
+        for lines in logical_lines(file.lines):
+            text = _EXEC_FORM.sub(" ", " ".join(part for _, part in lines))
+            for framework in frameworks():
+                hit = next((hit for each in framework.launch for hit in [re.search(each, text)] if hit), None)
+                path = self._found(hit["file"], file.path) if hit is not None else ""
+                if hit is not None and path:
+                    line = next((number for number, part in lines if hit["file"] in part), lines[0][0])
+                    launcher = _LAUNCHER.search(text)
+                    accelerate = self._found(launcher["file"], file.path) if launcher is not None else ""
+                    rest = re.split(r"[;&|]", text[hit.end() :])[0]
+                    given = {key: (value, file.path, line) for key, value in _given(rest, framework.keys)}
+                    yield Launch(framework, path, file.path, line, given, accelerate)
+
+    def _found(self, name: str, naming: str) -> str:
+        """The file that a name in another one means: from the root, from its folder, or the only one that ends so."""
+        if not name.endswith(DOCUMENTS):
+            return ""
+        for base in ("", posixpath.dirname(naming)):
+            if (path := posixpath.normpath(posixpath.join(base, name))) in self._files:
+                return path
+        ending = "/" + re.sub(r"^(?:\$\{?\w+\}?/|\.{0,2}/)+", "", name)
+        found = [path for path in self._files if f"/{path}".endswith(ending)]
+        return found[0] if len(found) == 1 else ""
+
+
+def _given(text: str, keys: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """What a command line sets beside a file: `--bf16 false`, `--bf16=false`, `--no-bf16`, `dtype=fp32`."""
+    words = text.split()
+    for word, following in zip(words, [*words, ""][1:], strict=True):
+        key, sign, value = word.removeprefix("--").partition("=")
+        is_option = word.startswith("--")
+        off = is_option and key.startswith("no-")
+        key = key.removeprefix("no-").replace("-", "_") if is_option else key
+        if key not in keys or not (is_option or sign):
+            continue
+        value = value if sign else ("" if following.startswith("-") else following)
+        yield key, "false" if off else value.strip("\"'").lower() or "true"
+
+
+def changed(before: Iterable[Driver], after: Iterable[Driver]) -> list[str]:
+    """What a change moves in the contracts of drivers: `a.yml: reduction: float32 -> bfloat16, ds.json:14`."""
+    old, new = ({each.title: each.contract for each in drivers} for drivers in (before, after))
+    lines = [f"{each}: a new configuration that trains" for each in new.keys() - old.keys()]
+    lines += [f"{each}: trains no more" for each in old.keys() - new.keys()]
+    lines += [f"{each}: {line}" for each in new.keys() & old.keys() for line in altered(old[each], new[each])]
+    return sorted(lines)

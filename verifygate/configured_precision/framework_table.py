@@ -1,0 +1,288 @@
+"""What a version of a framework makes of its configuration: tables of rows, and the one engine that reads them.
+
+A row says one cell; of those of a cell, the first whose `when` holds decides. `when` asks keys of the file
+(`model._component_`), of a file that it names (`deepspeed:bf16.enabled`), other cells (`$trained`), and keys by the
+name that a table gives them (`@optim`). A pattern is a word with `*`, several of them with `|`, a negation with `!`;
+the empty text is a key that is absent or null. `{name}` in a value is another cell.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+from verifygate.base.records import record
+from verifygate.configured_precision.document import Item
+
+FOLDER = "frameworks"
+_FILE = r"(?P<file>[^\s\"'`;&|]+\.(?:ya?ml|json))"
+_FILE_NAME = re.compile(r"\.(?:ya?ml|json)$")
+_CELL = re.compile(r"\{(\w+)\}")
+_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+
+
+class Row(NamedTuple):
+    """One row of a table: what decides a cell, and where the framework's source says so."""
+
+    cell: str
+    when: Mapping[str, str]
+    value: str | None
+    gap: str
+    """Why the value is not known, in place of one."""
+    by: str
+    """The key whose place is that of the cell; else that of the first of `when` that the file sets."""
+    read: str
+
+
+class Framework(NamedTuple):
+    """A table: whose configuration it reads, in which version, and its rows, those that it shares last."""
+
+    name: str
+    version: str
+    sure: tuple[tuple[str, ...], ...]
+    """Of each of these groups a file beyond doubt has a key; none: a launch line has to name the file."""
+    launch: tuple[str, ...]
+    """Patterns of the command lines that hand it a file, which is the group `file`."""
+    links: Mapping[str, str]
+    """A key that names another file, or holds its table -> what rows call that file."""
+    names: Mapping[str, str]
+    """What a shared row calls `@name` -> the key."""
+    off: Mapping[str, Mapping[str, str]]
+    """A key -> the values of others with which it has no effect."""
+    defaults: Mapping[str, str]
+    only: Mapping[str, tuple[str, ...]]
+    """A value of the cell `mode` -> the cells that there are then."""
+    rows: tuple[Row, ...]
+    is_judged: bool
+    """Whether the configuration rules know its keys."""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of the file that rows ask."""
+        asked = {self.names.get(key[1:], key) if key.startswith("@") else key for row in self.rows for key in row.when}
+        return frozenset(key for key in asked if ":" not in key and not key.startswith("$"))
+
+    def has_no_effect(self, key: str, document: Item) -> bool:
+        """Whether a key of such a file has no effect, for what the file says beside it."""
+        when = self.off.get(key)
+        return when is not None and all(matches(text_of(_at(document, each)), text) for each, text in when.items())
+
+    def may_own(self, data: bytes) -> bool:
+        """Whether the bytes of a file hold the names of such keys."""
+        groups = [[key.partition("=")[0].rpartition(".")[2].encode() for key in group] for group in self.sure]
+        return bool(groups) and all(any(key in data for key in group) for group in groups)
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} {self.version}"
+
+    def owns(self, document: Item) -> bool:
+        """Whether a document is of this framework beyond doubt."""
+        return bool(self.sure) and all(any(_is_there(document, key) for key in group) for group in self.sure)
+
+
+@record(kw_only=True)
+class Cell:
+    """One cell: a value, or why there is none, and what decides it."""
+
+    name: str
+    value: str = ""
+    gap: str = ""
+    path: str
+    line: int
+    said: str = ""
+    """The key as it is written; empty where the file does not set it."""
+    default: str = ""
+    """The key that is left at its default, or empty."""
+    read: str = ""
+
+
+class Known(NamedTuple):
+    """The value of a key: what is written, where, and whether anything is."""
+
+    text: str
+    path: str
+    line: int
+    key: str
+    said: str = ""
+    """The key and value as written; empty where the file does not set it."""
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self.said)
+
+
+@cache
+def frameworks() -> tuple[Framework, ...]:
+    """Every framework whose configuration is a program."""
+    folder = resources.files(__package__) / FOLDER
+    tables = {
+        each.name.removesuffix(".toml"): tomllib.loads(each.read_text("utf-8"))
+        for each in sorted(folder.iterdir(), key=lambda each: each.name)
+        if each.name.endswith(".toml")
+    }
+    return tuple(_framework(each, tables) for each in tables.values() if "launch" in each)
+
+
+def _framework(table: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> Framework:
+    shared = [tables[each] for each in table.get("shares", ())]
+    return Framework(
+        name=table["name"],
+        version=table["version"],
+        sure=tuple(tuple(group.split("|")) for group in table.get("sure", ())),
+        launch=tuple(each.replace("<file>", _FILE) for each in table["launch"]),
+        links=table.get("links", {}),
+        names=table.get("names", {}),
+        off=table.get("off", {}),
+        defaults={key: text for each in (*shared, table) for key, text in each.get("defaults", {}).items()},
+        only={mode: tuple(cells) for mode, cells in table.get("only", {}).items()},
+        rows=tuple(
+            Row(cell, each.get("when", {}), each.get("value"), each.get("gap", ""), each.get("by", ""), where)
+            for source in (table, *shared)
+            for cell, rows in source["cells"].items()
+            for each in rows
+            for where in [f"{source['name']} {source['version']}, {each.get('read', source['read'])}"]
+        ),
+        is_judged=bool(shared),
+    )
+
+
+def _is_there(document: Item, key: str) -> bool:
+    """Whether a document has a key; `key=text` asks that its value begins so."""
+    key, _, start = key.partition("=")
+    item = _at(document, key)
+    return item is not None and item.value is not None and item.text.startswith(start)
+
+
+def _at(document: Item | None, key: str) -> Item | None:
+    item = document
+    for part in key.split("."):
+        item = item.get(part) if item is not None else None
+    return item
+
+
+def text_of(item: Item | None) -> str:
+    """A value as patterns read it: `true`, `2`, `a,b`; empty for null, and `{}` for a table with something in it."""
+    if item is None or item.value is None:
+        return ""
+    if isinstance(item.value, bool):
+        return str(item.value).lower()
+    if isinstance(item.value, list):
+        return ",".join(text_of(each) for each in item.value)
+    return "{}" if isinstance(item.value, dict) else item.text.strip()
+
+
+class Evaluation:
+    """The cells of one configuration under one table.
+
+    `documents` are `(path, document)` by name: the file itself under the empty one, those that it names under what rows
+    call them. `given` is what a command line sets beside it: `key -> (text, path, line)`.
+    """
+
+    def __init__(
+        self,
+        framework: Framework,
+        documents: Mapping[str, tuple[str, Item]],
+        given: Mapping[str, tuple[str, str, int]],
+    ) -> None:
+        self._framework = framework
+        self._documents = documents
+        self._given = given
+        self._cells: dict[str, Cell] = {}
+
+    def cells(self) -> dict[str, Cell]:
+        """Every cell that a row, or the absence of one, says something of, by name."""
+        names = dict.fromkeys(row.cell for row in self._framework.rows)
+        only = self._framework.only.get(self._cell("mode").value) if self._framework.only else None
+        return {name: self._cell(name) for name in (names if only is None else only)}
+
+    def _cell(self, name: str) -> Cell:
+        """One cell, worked out when something asks for it: a table has no circles."""
+        if name not in self._cells:
+            self._cells[name] = self._decided(name)
+        return self._cells[name]
+
+    def _decided(self, name: str) -> Cell:
+        asked: list[Known] = []
+        for row in self._framework.rows:
+            if row.cell != name:
+                continue
+            holds = True
+            for key, pattern in row.when.items():
+                known = self._known(key)
+                asked.append(known)
+                if reason := self._why_open(key, known):
+                    return self._made(name, known, gap=reason, read=row.read)
+                if not matches(known.text, pattern):
+                    holds = False
+                    break
+            if holds:
+                return self._of_row(row, asked)
+        gap = f"{self._framework.title} with this combination is not followed"
+        return self._made(name, next((each for each in asked if each.is_set), self._nothing("")), gap=gap)
+
+    def _of_row(self, row: Row, asked: list[Known]) -> Cell:
+        """The cell as a row says it, at the place of the key that decides."""
+        ours = [self._known(key) for key in ([row.by] if row.by else row.when)]
+        named = [self._known(f"${each}") for each in _CELL.findall(row.value or "")]
+        deciding = [each for each in (ours if row.by else named + ours) if each.key or each.is_set] or asked
+        place = next((each for each in deciding if each.is_set), deciding[0] if deciding else self._nothing(""))
+        if row.value is None:
+            return self._made(row.cell, place, gap=row.gap, read=row.read)
+        for each in _CELL.findall(row.value):
+            if (open_yet := self._cell(each)).gap:
+                return self._made(row.cell, self._known(f"${each}"), gap=open_yet.gap, read=open_yet.read)
+        value = _CELL.sub(lambda hit: self._cell(hit[1]).value, row.value)
+        return self._made(row.cell, place, value=value, read=row.read)
+
+    def _made(self, name: str, place: Known, *, value: str = "", gap: str = "", read: str = "") -> Cell:
+        return Cell(
+            name=name, value=value, gap=gap, path=place.path, line=place.line, said=place.said,
+            default="" if place.is_set else place.key, read=read,
+        )  # fmt: skip
+
+    def _why_open(self, key: str, known: Known) -> str:
+        """Why a value is not known before the program starts; empty where it is."""
+        if key.startswith("$"):
+            return self._cell(key[1:]).gap
+        link, colon, _ = key.rpartition(":")
+        for naming, name in self._framework.links.items() if colon and link not in self._documents else ():
+            if name == link and (file := self._known(naming)).is_set and _FILE_NAME.search(file.text):
+                return f"`{file.said}`: that file is not here"
+        is_open = "${" in known.text or "{{" in known.text or known.text == "???"
+        return f"`{known.key}: {known.text}` is decided when the program starts" if is_open else ""
+
+    def _known(self, key: str) -> Known:
+        if key.startswith("@"):
+            key = self._framework.names[key[1:]]
+        if key.startswith("$"):
+            cell = self._cell(key[1:])
+            return Known(cell.value, cell.path, cell.line, cell.default, cell.said)
+        if key in self._given:
+            text, path, line = self._given[key]
+            return Known(text, path, line, key, f"{key}: {text}")
+        link, colon, inner = key.rpartition(":")
+        path, document = self._documents.get(link, ("", None))
+        if (item := _at(document, inner)) is not None:
+            if reference := _REFERENCE.fullmatch(text_of(item)):
+                item = _at(document, reference[1]) or item
+            return Known(text_of(item), path, item.line, inner, f"{inner}: {text_of(item) or 'null'}")
+        nothing = self._nothing(key)
+        return nothing._replace(path=path or nothing.path, key=inner if colon and path else nothing.key)
+
+    def _nothing(self, key: str) -> Known:
+        return Known(self._framework.defaults.get(key, ""), self._documents[""][0], 1, key)
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether a value is what a row asks for."""
+    if pattern.startswith("!"):
+        return not matches(text, pattern[1:])
+    word = text.lower()
+    asked = pattern.lower().split("|")
+    return any(word == each if "*" not in each else fnmatchcase(word, each) for each in asked)

@@ -1,1 +1,0 @@
-"""What is known of torch by release: the facts that tables rest on, and the versions that proofs ran with."""
