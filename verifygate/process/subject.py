@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from verifygate.base import answer_store
 from verifygate.base.clean_start import projects_path
 from verifygate.base.lifeline import temporary_folder, watched
 from verifygate.base.regular_files import MIB, open_regular, read_regular
@@ -214,6 +215,8 @@ class Subject:
                         exit_code = _kill(child, family)
                         for each in readers:
                             each.read(final=True)
+            if "gate" not in started_as.held:
+                answer_store.forget(answer_store.RUNS)  # it could write them
             return Completed(
                 argv=tuple(argv),
                 exit_code=exit_code,
@@ -260,7 +263,7 @@ class Subject:
         if self.isolation == Isolation.OFF or sys.platform != "linux":
             return None
         wanted = Isolation(self.isolation)
-        if wanted is Isolation.REQUIRED:
+        if wanted.is_whole:
             most = _by_number(replace(limits, file=limits.file or MOST_BYTES))
             return confinement(wanted, reach, store, limits=most, needed=tuple(LAYERS))
         return confinement(wanted, reach, store, limits=_by_number(limits), granted=self.layers())
