@@ -5,12 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+import verifygate
 from verifygate.base import answer_store
 from verifygate.config.settings import Settings, load
 from verifygate.gate import kept_results
@@ -114,13 +117,14 @@ CHANGES: dict[str, Callable[[Project], object]] = {
     "a package": lambda project: (project.root.parent / "packages/torch-2.14.dist-info").touch(),
     "the version of the gate": lambda project: project.monkeypatch.setattr(kept_results, "program", lambda: "another"),
     "a variable": lambda project: project.monkeypatch.setenv("OMP_NUM_THREADS", "3"),
-    "the day": lambda project: project.monkeypatch.setattr(
-        visible_module.time, "strftime", lambda _form, *_at: "tomorrow"
-    ),
+    "the day": lambda project: project.monkeypatch.setattr(time, "strftime", lambda _form, *_at: "tomorrow"),
     "the processors": lambda project: project.monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 9}),
     "CI": lambda project: project.monkeypatch.setenv("CI", "true"),
     "GitHub": lambda project: project.monkeypatch.setenv("GITHUB_ACTIONS", "true"),
     "an accelerator": lambda project: project.monkeypatch.setattr(kept_results, "has_accelerator", lambda: True),
+    "a store in the project": lambda project: project.monkeypatch.setenv(
+        "VERIFYGATE_CACHE_DIR", str(project.root / "store")
+    ),
     "isolation": _of_project("verifygate.toml", "[execution]\nisolation = 'auto'\n"),
 }
 
@@ -141,7 +145,7 @@ def test_an_option_makes_it_run_again(project: Project) -> None:
 
 def test_the_gates_own_text_is_in_its_digest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text("1")
-    monkeypatch.setattr(kept_results.verifygate, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(verifygate, "__file__", str(tmp_path / "__init__.py"))
     before = kept_results.program()
     assert kept_results.program() == before
     (tmp_path / "rules.json").write_text("2")
@@ -201,7 +205,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "of another key": _with(key="0" * 64),
     "for others to write": lambda path: path.chmod(0o666),
     "a folder for others to write": lambda path: path.parent.chmod(0o777),
-    "a link": lambda path: path.rename(path.with_suffix(".x")) and path.symlink_to(path.with_suffix(".x")),
+    "a link": lambda path: path.rename(path.with_suffix(".x")).with_suffix(".json").symlink_to(path.with_suffix(".x")),
 }
 
 
@@ -234,7 +238,7 @@ def test_a_program_that_writes_a_result_for_the_next_run_is_not_believed(project
     text = file.read_text()
     for how in ("hermetic", "auto", "off"):
         answer_store.forget(answer_store.RUNS)
-        subject = Subject(project.root, Path(os.sys.executable), isolation=how)  # type: ignore[attr-defined]
+        subject = Subject(project.root, Path(sys.executable), isolation=how)
         program = "import pathlib, sys; p = pathlib.Path(sys.argv[1]); p.parent.mkdir(parents=True, exist_ok=True); "
         subject.run(["-c", f"{program}p.write_text(sys.argv[2])", str(file), text], seconds=60)
         assert project.run(fresh=False).stages[0].kept is None, how

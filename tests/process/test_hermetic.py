@@ -106,6 +106,17 @@ def test_what_another_process_writes_is_not_there_afterwards(subject: Subject, h
     assert left == (["0" * 64 + ".json"] if how == "auto" else [])
 
 
+def test_it_sees_what_is_installed_to_be_edited(tmp_path: Path) -> None:
+    """As the path files of an environment say; and what it sees is known."""
+    packages, edited = tmp_path / "env/lib/python3.11/site-packages", tmp_path / "edited"
+    packages.mkdir(parents=True)
+    edited.mkdir()
+    (packages / "edited.pth").write_text(f"import os; os.getcwd()\n{edited}\n/nowhere\nrelative\n")
+    shown = shown_places(Reach(tmp_path / "project", shown=(tmp_path / "env",)))
+    assert {tmp_path / "env", edited} <= set(shown)
+    assert Path("/nowhere") not in shown
+
+
 def _few_places(monkeypatch: pytest.MonkeyPatch, shown: Path) -> None:
     monkeypatch.setattr(visible_module, "SYSTEM", ())
     monkeypatch.setattr(visible_module, "shown_places", lambda _reach: [shown])

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 import verifygate
 from verifygate.base import answer_store
+from verifygate.base.cache_folder import cache_folder
 from verifygate.base.digests import digest_of
 from verifygate.base.masking import masked_model
 from verifygate.base.regular_files import MAX_ANSWER_BYTES, read_regular
@@ -62,10 +63,13 @@ class KeptResults:
         *,
         fresh: bool,
     ) -> KeptResults | None:
-        """None where nothing is kept: a change is judged, in CI, or the project's processes are not hermetic."""
+        """None where nothing is kept: a change is judged, in CI, the project's processes are not hermetic, or the store
+        lies in the project, which must not bring its own verdict."""
         is_change = context.since or context.base or context.settings.policy_root is not None
         is_known = context.subject.isolation == Isolation.HERMETIC and not has_accelerator()
-        if is_change or not is_known or any(map(os.environ.get, _CI)):
+        store = cache_folder()
+        is_trusted = store is not None and not store.resolve().is_relative_to(context.settings.root.resolve())
+        if is_change or not is_known or not is_trusted or any(map(os.environ.get, _CI)):
             return None
         for folder in guarded:  # it is there after this run: whoever looks what there is sees it now
             folder.mkdir(parents=True, exist_ok=True)
@@ -97,6 +101,7 @@ class KeptResults:
             doubt("it is not one that this version writes")
             return None
         if result.stage != stage or not passed(result):
+            doubt("it is none of a stage that passed")
             return None
         del self.keys[stage]
         return result.model_copy(update={"kept": since.isoformat(timespec="seconds")})

@@ -13,7 +13,7 @@ import pwd
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any
 import verifygate
 from verifygate.base.cache_folder import cache_folder
 from verifygate.base.lifeline import temporary_folder
+from verifygate.base.regular_files import MIB, read_regular
 from verifygate.process.credentials import ENVIRONMENT_FILES, hidden, without_credentials
 from verifygate.process.trusted import outermost, trusted_places
 from verifygate.sources.git_state import git_folders
@@ -228,8 +229,17 @@ def shown_places(reach: Reach) -> list[Path]:
     """What a hermetic process sees outside of the project and the system: interpreters, and the gate's own code."""
     prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
     places = dict.fromkeys((*map(Path, prefixes), Path(verifygate.__file__).parent, *reach.shown))
+    places |= dict.fromkeys([linked for each in tuple(places) for linked in _linked(each)])
     around = (reach.root, reach.root.resolve(), Path.home())
     return outermost(each for each in places if not any(place.is_relative_to(each) for place in around))
+
+
+def _linked(environment: Path) -> Iterator[Path]:
+    """Folders that the path files of an environment name: packages that are installed to be edited."""
+    for file in environment.glob("lib*/python3*/site-packages/*.pth"):
+        with contextlib.suppress(OSError, ValueError):
+            lines = read_regular(file, MIB).decode().splitlines()
+            yield from (Path(line) for line in lines if line.startswith("/") and Path(line).is_dir())
 
 
 def unseen_places(reach: Reach) -> list[Path]:

@@ -213,10 +213,10 @@ class Subject:
                         if confined:
                             confined.over()
                         exit_code = _kill(child, family)
+                        if "gate" not in started_as.held:
+                            answer_store.forget(answer_store.RUNS)  # it could write them
                         for each in readers:
                             each.read(final=True)
-            if "gate" not in started_as.held:
-                answer_store.forget(answer_store.RUNS)  # it could write them
             return Completed(
                 argv=tuple(argv),
                 exit_code=exit_code,

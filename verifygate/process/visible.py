@@ -85,8 +85,9 @@ def _of_project(reach: Reach, shown: Collection[Path]) -> Iterator[tuple[str, st
     hidden = {*unseen_places(reach), *(root / name for name in ENVIRONMENT_FILES)}
     pending, number = [root], 0
     while pending:
+        folder = pending.pop()
         try:
-            with os.scandir(folder := pending.pop()) as entries:
+            with os.scandir(folder) as entries:
                 listed = list(entries)
         except OSError as error:
             raise _UnknownError(f"`{folder.name}` cannot be read: {error.strerror}") from error
