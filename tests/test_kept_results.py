@@ -19,6 +19,7 @@ from verifygate.config.settings import Settings, load
 from verifygate.gate import kept_results
 from verifygate.gate import run as gate
 from verifygate.model import Check, ExecutionDetails, Outcome, Report, StageResult, Status
+from verifygate.process import interpreter
 from verifygate.process import visible as visible_module
 from verifygate.process.isolation import LAYERS, Isolation, Reach, can_be_hermetic, granted
 from verifygate.process.subject import Subject
@@ -187,6 +188,30 @@ def test_what_changes_while_it_runs_is_not_kept(project: Project) -> None:
     project.run()
     assert project.ran == 2
     assert project.notes == ["results are not kept: `left.txt` is not as it was"] * 2
+
+
+def test_what_is_put_back_while_it_runs_is_not_kept(project: Project) -> None:
+    """The result may be about what stood there meanwhile."""
+
+    def writes() -> StageResult:
+        text = (project.root / "train.py").read_text()
+        (project.root / "train.py").write_text("x = 2\n")
+        (project.root / "train.py").write_text(text)
+        (project.root / "tests/new.py").touch()
+        (project.root / "tests/new.py").unlink()
+        return result()
+
+    project.answer = writes
+    project.run()
+    assert project.notes == ["results are not kept: `tests` was changed and put back"]
+    assert kept() == []
+
+
+def test_where_the_machine_does_not_grant_it_that_is_said(project: Project) -> None:
+    project.monkeypatch.setattr(interpreter, "can_be_hermetic", lambda: False)
+    project.run()
+    assert project.notes == ["results are not kept: this machine does not grant every layer of isolation"]
+    assert kept() == []
 
 
 def _with(**changed: object) -> Callable[[Path], object]:

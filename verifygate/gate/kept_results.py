@@ -66,10 +66,13 @@ class KeptResults:
         """None where nothing is kept: a change is judged, in CI, the project's processes are not hermetic, or the store
         lies in the project, which must not bring its own verdict."""
         is_change = context.since or context.base or context.settings.policy_root is not None
-        is_known = context.subject.isolation == Isolation.HERMETIC and not has_accelerator()
         store = cache_folder()
         is_trusted = store is not None and not store.resolve().is_relative_to(context.settings.root.resolve())
-        if is_change or not is_known or not is_trusted or any(map(os.environ.get, _CI)):
+        if is_change or not is_trusted or has_accelerator() or any(map(os.environ.get, _CI)):
+            return None
+        if context.subject.isolation != Isolation.HERMETIC:
+            if context.settings.execution.hermetic and context.subject.isolation != Isolation.OFF:
+                note("results are not kept: this machine does not grant every layer of isolation")
             return None
         for folder in guarded:  # it is there after this run: whoever looks what there is sees it now
             folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +114,7 @@ class KeptResults:
         new = [stage for stage in self.keys if stage in results and passed(results[stage])]
         if not new:
             return
-        if changed := self.before.differs_from(visible(self.context.subject)):
+        if changed := self.before.changed_until(visible(self.context.subject)):
             self.note(f"results are not kept: {changed}")
             return
         for stage in new:

@@ -13,7 +13,7 @@ import platform
 import stat
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import verifygate
@@ -39,8 +39,15 @@ class Visible:
     """Path, relative to the project's root -> what identifies its content."""
     around: Mapping[str, str]
     """The same of what is not the project's: a folder, `the machine`, `the environment`."""
+    times: Mapping[str, int] = field(default_factory=dict)
+    """When each file and folder of the tree last changed in any way, by the kernel, in nanoseconds."""
     unknown: str = ""
     """Why this does not say what can be read; empty where it does."""
+
+    def changed_until(self, now: Visible) -> str:
+        """The first of what changed meanwhile, in words, be it as it was again; empty where nothing did."""
+        touched = (name for name, when in sorted(self.times.items()) if now.times.get(name) != when)
+        return self.differs_from(now) or next((f"`{name}` was changed and put back" for name in touched), "")
 
     def differs_from(self, other: Visible) -> str:
         """The first of what is not the same, in words; empty where all is."""
@@ -64,26 +71,27 @@ def visible(subject: Subject) -> Visible:
     shown = [Path(os.path.realpath(place)) for place in (*shown_places(reach), *reach.copied)]
     shown += [place for place in (*shown_places(reach), *reach.copied) if place.is_symlink()]
     try:
-        tree = dict(_of_project(reach, shown))
+        files = list(_of_project(reach, shown))
     except _UnknownError as error:
-        return Visible({}, {}, str(error))
+        return Visible({}, {}, unknown=str(error))
     system = [Path("/", name) for name in SYSTEM]
     outside = [place for place in shown if not any(place.is_relative_to(each) for each in system)]
     around = {str(place): _digest(sorted(_noted(place))) for place in (*system, *outside)}
     around["/"] = _digest(sorted(f"{each.path}\0{_note(each.stat())}" for each in os.scandir("/") if each.is_file()))
     around |= {"the machine": _digest(list(_machine())), "the environment": _digest(list(_environment(subject)))}
-    return Visible(tree, around)
+    return Visible({name: known for name, known, _ in files}, around, {name: when for name, _, when in files})
 
 
 class _UnknownError(Exception):
     """What can be read is not known; the message says why."""
 
 
-def _of_project(reach: Reach, shown: Collection[Path]) -> Iterator[tuple[str, str]]:
-    """Each file of the project, but for those that are hidden."""
+def _of_project(reach: Reach, shown: Collection[Path]) -> Iterator[tuple[str, str, int]]:
+    """Each file and folder of the project but for those that are hidden: name, identity, time of the last change."""
     root, own = reach.root, Path(verifygate.__file__).parent
     hidden = {*unseen_places(reach), *(root / name for name in ENVIRONMENT_FILES)}
     pending, number = [root], 0
+    yield ".", "", root.stat().st_ctime_ns
     while pending:
         folder = pending.pop()
         try:
@@ -97,9 +105,9 @@ def _of_project(reach: Reach, shown: Collection[Path]) -> Iterator[tuple[str, st
                 continue
             name = place.relative_to(root).as_posix()
             if place in shown and entry.is_dir(follow_symlinks=False) and place != own:
-                yield name, _digest(sorted(_noted(place)))
+                yield name, _digest(sorted(_noted(place))), 0
                 continue
-            yield name, _identity(place, status)
+            yield name, _identity(place, status), status.st_ctime_ns
             if entry.is_dir(follow_symlinks=False):
                 pending.append(place)
             if (number := number + 1) > MOST_FILES:
