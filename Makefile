@@ -61,7 +61,7 @@ lint: $(READY) ## ruff, mypy, import contracts
 	@$(BIN)/lint-imports
 
 reports: $(READY) ## refresh the committed example in reports/reference_impl
-	@$(BIN)/python -I -m verifygate run --stage all --report-dir reports/reference_impl
+	@$(BIN)/python -I -m verifygate run --stage all --fresh --report-dir reports/reference_impl
 
 docs: $(READY) ## build the documentation as a site in build/site; a dead link or anchor is an error
 	@$(BIN)/python tests/build_site.py build/site

@@ -74,7 +74,7 @@ def sizes() -> list[Size]:
 
 
 def table() -> str:
-    """The table of `docs/about.md`: thousands of lines, so that it does not change with every commit."""
+    """The table of `docs/about.md`: thousands of lines."""
     rows = [f"| {each.what} | {_thousands(each.lines)} | {_thousands(each.lines_of_tests)} |" for each in sizes()]
     return "\n".join(["| Part | Lines, in thousands | Lines of its tests, in thousands |", "|---|---|---|", *rows])
 
@@ -83,9 +83,24 @@ def _thousands(count: int) -> str:
     return f"{count / 1000:.0f}" if count >= 500 else "below 1"
 
 
-def written(page: str, made: str) -> str:
-    """The page with `made` in place of its table of sizes."""
-    return re.sub(r"^\| Part \| Lines, in.*\n(?:\|.*\n)*", lambda _: f"{made}\n", page, flags=re.MULTILINE)
+def drifted(page: str) -> list[str]:
+    """The parts whose size in a page is no longer within a tenth, or a thousand lines; and those that it lacks."""
+    found = re.findall(r"^\| ([^|]+) \| (\d+|below 1) \| (\d+|below 1) \|$", page, re.MULTILINE)
+    shown = {what: [0 if text == "below 1" else int(text) for text in counts] for what, *counts in found}
+    now = {each.what: [each.lines / 1000, each.lines_of_tests / 1000] for each in sizes()}
+    away = [
+        what
+        for what in shown.keys() & now.keys()
+        if any(abs(one - two) > max(two / 10, 1.1) for one, two in zip(shown[what], now[what], strict=True))
+    ]
+    return sorted([*away, *(shown.keys() ^ now.keys())])
+
+
+def updated(page: str) -> str:
+    """The page with the sizes of now in its table, if it has drifted; else as it is, so that few commits change it."""
+    if not drifted(page):
+        return page
+    return re.sub(r"^\| Part \| Lines, in.*\n(?:\|.*\n)*", lambda _: f"{table()}\n", page, flags=re.MULTILINE)
 
 
 def main() -> int:

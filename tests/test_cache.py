@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from verifygate.base import answer_store
 from verifygate.check import answer_cache
 from verifygate.cli import main
 from verifygate.static import engine
@@ -196,7 +197,7 @@ def test_a_tree_brings_no_answers_of_its_own(project: Path, monkeypatch: pytest.
     monkeypatch.delenv(answer_cache.VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     monkeypatch.setenv("HOME", str(project.parent / "home"))
-    folder = answer_cache._folder()
+    folder = answer_store._folder()
     assert folder is not None
     assert folder.is_relative_to(project.parent / "home")
 
@@ -240,7 +241,7 @@ def test_where_nothing_can_be_kept_all_is_worked_out(
 
 
 def test_what_was_asked_for_last_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_cache, "MAX_ANSWERS", 3)
+    monkeypatch.setattr(answer_store, "MAX_ANSWERS", 3)
     for number in range(4):
         answer_cache.keep(f"{number:064}", answer_cache.CheckOutput(("text",), 0))
         os.utime(answers()[-1], (number, number))

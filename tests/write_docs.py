@@ -223,7 +223,7 @@ def main() -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     about = DOCS / "about.md"
-    about.write_text(sizes.written(about.read_text(encoding="utf-8"), sizes.table()), encoding="utf-8")
+    about.write_text(sizes.updated(about.read_text(encoding="utf-8")), encoding="utf-8")
     print(f"wrote {len(made)} files below {DOCS.name}/")
     return 0
 

@@ -63,6 +63,7 @@ MOST_SHOWN = 30
     type=click.Choice(("off", "auto", "required")),
     help="Keep the project's processes from the machine (default: as configured; else auto, off with a GPU).",
 )
+@click.option("--fresh", is_flag=True, help="Run everything anew, whatever results were kept [execution.hermetic].")
 @click.option(
     "--history",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -89,6 +90,7 @@ def run(
     entries: str | None,
     emulate_cuda: bool | None,
     isolation: str | None,
+    fresh: bool,
     history: Path | None,
     github_job: str | None,
 ) -> int:
@@ -122,6 +124,8 @@ def run(
             event=event,
             mutants=mutate,
             start_found=entries == "found",
+            fresh=fresh,
+            note=lambda text: click.echo(f"verifygate: {text}", err=True),
             guarded=(folder.absolute().parent, folder.absolute()),
         )
         report = _ended(settings, options)

@@ -110,6 +110,10 @@ class ExecutionSettings(Model):
     and see neither credentials, sockets nor other processes, as far as the kernel grants it; with `required` they have
     no network either, and an empty `/tmp`, and do not start where the kernel does not grant all of it. By default
     `auto`; `off` on a machine with an accelerator, where it is not measured."""
+    hermetic: bool = False
+    """Whether the project's processes need nothing but the project, its interpreter and the system: no network, no home
+    folder, no git. Where the machine grants every layer of isolation they get nothing else, and `run` keeps what they
+    answered until something that they can read changes, or the day ends. Elsewhere this changes nothing."""
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -365,6 +369,7 @@ def _policy(settings: FileSettings) -> dict[str, str]:
         "project.exclude": ", ".join(settings.project.exclude) or "no file",
         "execution.tests": "there are some" if settings.execution.tests else "there are none",
         "execution.isolation": settings.execution.isolation or "auto, off beside an accelerator",
+        "execution.hermetic": _on(settings.execution.hermetic),
         "execution.pass_env": ", ".join(settings.execution.pass_env) or "no variable",
         "execution.coverage": _on(settings.execution.coverage),
         "execution.recorder": _on(settings.execution.recorder),

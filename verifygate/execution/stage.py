@@ -32,7 +32,7 @@ from verifygate.model import (
     Status,
 )
 from verifygate.process import orphans
-from verifygate.process.isolation import in_words, isolation_of
+from verifygate.process.isolation import Isolation, in_words, isolation_of
 from verifygate.sources.git import files_at
 from verifygate.sources.notebook import NotebookFile
 from verifygate.stage import StageContext, not_configured
@@ -172,7 +172,10 @@ def _bounds(context: StageContext) -> dict[str, str]:
     asked = context.settings.execution.isolation
     wanted = isolation_of(asked)
     if asked != "off":
-        bounds[ISOLATION if asked else ISOLATION_BY_DEFAULT] = in_words(wanted, context.subject.layers(wanted))
+        if context.subject.isolation == Isolation.HERMETIC:
+            wanted = Isolation.HERMETIC
+        is_asked = asked or context.settings.execution.hermetic
+        bounds[ISOLATION if is_asked else ISOLATION_BY_DEFAULT] = in_words(wanted, context.subject.layers(wanted))
     if not orphans.POSSIBLE:
         bounds["left-over processes"] = "not followed on this system beyond the run's own group"
     return bounds

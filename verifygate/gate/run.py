@@ -25,6 +25,7 @@ from verifygate.gate.backgrounds import backgrounds_of, impacts_of
 from verifygate.gate.base_revision import BaseRevision
 from verifygate.gate.found_programs import settings_with_found, with_programs_told
 from verifygate.gate.in_force import advisory_of, baseline_of, unknown_change, use_of
+from verifygate.gate.kept_results import RUN_CODE, KeptResults
 from verifygate.gate.mutation_campaign import mutate
 from verifygate.gate.proven_fixes import with_proven_fixes
 from verifygate.gate.stood_before import with_inherited
@@ -63,8 +64,6 @@ from verifygate.static.registry import check_rules, chosen
 from verifygate.static.unanalysed_files import refuse_settings_alone
 
 Progress = Callable[[str], None]
-_RUN_CODE = frozenset(("execution", "performance"))
-"""The stages that run the project's code."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +86,10 @@ class RunOptions:
     """Whether programs that train are looked for and run as entries; else none is started that nobody named."""
     guarded: tuple[Path, ...] = ()
     """Folders that the project's code must not change: that of the reports."""
+    fresh: bool = False
+    """Whether all runs anew, whatever results were kept."""
+    note: Progress = lambda _text: None
+    """Is called with what a person has to know who waits for a kept result."""
     progress: Progress = lambda _text: None
     """Is called with what happens next."""
 
@@ -100,7 +103,10 @@ def run(settings: Settings, options: RunOptions = RunOptions()) -> Report:
     """
     clock = time.monotonic()
     start = _begun(settings, options)
-    results, interrupted = _run_stages(start.asked, start.context)
+    kept = _kept(start, options)
+    results, interrupted = _run_stages(start.asked, start.context, kept)
+    if kept is not None and not interrupted:
+        kept.keep(results)
     mutation = None if interrupted else _mutated(start, results, options)
     found = _compared(start, results, interrupted=interrupted)
     report = _report(start, found, options, mutation, lambda: round(time.monotonic() - clock, 3))
@@ -169,7 +175,7 @@ def _begun(settings: Settings, options: RunOptions) -> _Start:
     policy = options.policy
     ruling = policy.commit if policy is not None and policy.state is PolicyState.BASE else ""
     subject = subject_of(settings, ruling, options.guarded)
-    trusted = subject.trusted_state() if _RUN_CODE.intersection(asked) else {}
+    trusted = subject.trusted_state() if RUN_CODE.intersection(asked) else {}
     provenance = _provenance(settings, sources, tests="execution" in asked)  # now: meanwhile somebody may commit
     policy_commit = policy.commit if policy else commit
     context = StageContext(settings, sources, subject, {}, commit, options.progress, policy_commit)
@@ -186,6 +192,13 @@ def _specification(settings: Settings) -> Specification | None:
     read_lock(settings.root, settings.requirements.spec)
     read_foreign(settings.root, settings.requirements.junit)
     return specification
+
+
+def _kept(start: _Start, options: RunOptions) -> KeptResults | None:
+    """The results of earlier runs, where the project's code would run and what it can read is known."""
+    if options.mutants or not RUN_CODE.intersection(start.asked):
+        return None
+    return KeptResults.of(start.context, options.guarded, start.at, options.note, fresh=options.fresh)
 
 
 def _mutated(start: _Start, results: Mapping[str, StageResult], options: RunOptions) -> MutationReport | None:
@@ -280,7 +293,9 @@ class InterruptedRunError(KeyboardInterrupt):
         self.report = report
 
 
-def _run_stages(names: Sequence[str], context: StageContext) -> tuple[dict[str, StageResult], bool]:
+def _run_stages(
+    names: Sequence[str], context: StageContext, kept: KeptResults | None
+) -> tuple[dict[str, StageResult], bool]:
     """The results of the stages, in order, and whether somebody interrupted them: then the rest is errored."""
     results: dict[str, StageResult] = {}
     interrupted = False
@@ -291,7 +306,8 @@ def _run_stages(names: Sequence[str], context: StageContext) -> tuple[dict[str, 
         context.progress(f"[{number}/{len(names)}] {name}")
         told = _prefixed(context.progress, name)
         try:
-            results[name] = _run_stage(name, replace(context, results=dict(results), progress=told))
+            known = kept.taken(name, results) if kept is not None else None
+            results[name] = known or _run_stage(name, replace(context, results=dict(results), progress=told))
         except KeyboardInterrupt:
             interrupted = True
             results[name] = StageResult(stage=name, outcome=Outcome.ERRORED, reason="interrupted while it ran")

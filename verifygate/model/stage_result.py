@@ -67,4 +67,6 @@ class StageResult(Model):
     measurements: tuple[Measurement, ...] = ()
     environment: dict[str, str] = Field(default_factory=dict)
     seconds: Volatile[float | None] = None
+    kept: Volatile[str | None] = None
+    """When the result was found, where it was kept of an earlier run (UTC, ISO 8601); null where the stage ran now."""
     details: Details | None = Field(default=None, discriminator="kind")

@@ -19,6 +19,7 @@ from verifygate.performance.intervals import (
 )
 from verifygate.performance.parity import Parity, parity
 
+NO_ACCELERATOR = "there is no accelerator"
 LEAST_EFFECTIVE = 0.95
 """A gradient scaler tries a larger scale once in some thousand steps and may skip that step; an arm that skips more
 than one step in twenty is fast because it does less."""
@@ -74,7 +75,7 @@ def speedup(case: Case) -> Answer:
     if case.only_cpu:
         on_cpu = {"id": f"speedup-on-cpu.{amp}", "title": f"{measured.title} on the CPU", "target": ""}
         others = (case.judged(measured.model_copy(update=on_cpu), interval, Status.NOT_APPLICABLE, reason),)
-        update = {"device": "accelerator", "arms": (), "reason": case.obstacle or "there is no accelerator"}
+        update = {"device": "accelerator", "arms": (), "reason": case.obstacle or NO_ACCELERATOR}
         first = measured.model_copy(update=update)
     else:
         status = at_least(interval, target) if interval and target else Status.NOT_APPLICABLE
@@ -108,7 +109,7 @@ def memory_reduction(case: Case) -> Answer:
         f"{amp} over fp32, with Student's t on the logarithms of the rounds",
     )
     if case.only_cpu:
-        no_count = "there is no accelerator, and a CPU process's resident memory is not comparable"
+        no_count = f"{NO_ACCELERATOR}, and a CPU process's resident memory is not comparable"
         first = measured.model_copy(update={"reason": case.obstacle or no_count})
     elif floor := least_reduction(case.fp32, case.amp):
         proved = target is not None and floor >= target

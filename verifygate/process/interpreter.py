@@ -10,12 +10,13 @@ import contextlib
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.base.regular_files import MIB, open_regular, read_regular
 from verifygate.config.settings import Settings
-from verifygate.process.isolation import LAYERS, Isolation, isolation_of
+from verifygate.process.isolation import LAYERS, Isolation, can_be_hermetic, isolation_of
 from verifygate.process.subject import Subject
 from verifygate.sources import git
 
@@ -123,6 +124,10 @@ def subject_of(settings: Settings, base: str = "", guarded: tuple[Path, ...] = (
     """
     wanted = isolation_of(settings.execution.isolation)
     subject = Subject(settings.root, interpreter_of(settings, base), settings.execution.pass_env, wanted, guarded)
+    if settings.execution.hermetic and wanted is not Isolation.OFF and can_be_hermetic():
+        alone = replace(subject, isolation=Isolation.HERMETIC)
+        if set(LAYERS) <= set(alone.layers()):
+            return alone
     held = subject.layers() if wanted is Isolation.REQUIRED else LAYERS
     if missing := [name for name in LAYERS if name not in held]:
         raise UsageError(

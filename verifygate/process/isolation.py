@@ -13,13 +13,16 @@ import pwd
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import verifygate
+from verifygate.base.cache_folder import cache_folder
 from verifygate.base.lifeline import temporary_folder
+from verifygate.base.regular_files import MIB, read_regular
 from verifygate.process.credentials import ENVIRONMENT_FILES, hidden, without_credentials
 from verifygate.process.trusted import outermost, trusted_places
 from verifygate.sources.git_state import git_folders
@@ -63,6 +66,23 @@ class Isolation(StrEnum):
     OFF = "off"
     AUTO = "auto"
     REQUIRED = "required"
+    HERMETIC = "hermetic"
+    """As `required`, and outside of the project there is nothing but the system and the interpreter: all that a
+    process can read is known (`visible.py`)."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every layer has to hold."""
+        return self in (Isolation.REQUIRED, Isolation.HERMETIC)
+
+
+SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "sbin", "usr")
+"""Folders in the root that hold the system's own programs, in the Filesystem Hierarchy Standard."""
+_KERNEL = ("dev", "proc", "run", "sys")
+TOOL_CACHES = (".import_linter_cache", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+"""Folders in a project that its tools write and its programs do not read."""
+_STORES = ("/gnu/store", "/nix/store")
+"""Where other systems have theirs."""
 
 
 class IsolationError(OSError):
@@ -152,12 +172,13 @@ def confinement(
 ) -> Confinement:
     """What starts a program that changes the folders of its reach, and elsewhere private copies, kept in `store`.
 
-    With `required` it has no network, an empty temporary folder, and shares no download cache. Layers that are not
-    `granted` are not tried. Without the layers that are `needed` it does not start.
+    With `required` it has no network, an empty temporary folder, and shares no download cache; if it is hermetic, every
+    folder but the system's is empty. Layers that are not `granted` are not tried. Without the layers that are `needed`
+    it does not start.
     """
     (answer, tell), (wait, alive) = os.pipe(), os.pipe()
     home, temporary = Path.home(), tempfile.gettempdir()
-    is_required = wanted is Isolation.REQUIRED
+    is_required, is_hermetic = wanted.is_whole, wanted is Isolation.HERMETIC
     downloads = [] if is_required else [home / name for name in DOWNLOADS]
     whole = (Path(sys.prefix), Path(sys.base_prefix), *reach.guarded)
     beside = [place for place in whole if not reach.root.is_relative_to(place)]
@@ -171,20 +192,67 @@ def confinement(
         "apart": "secrets" in granted,
         "ids": "ids" in granted,
         "limits": limits or {},
-        "own": [temporary, "/tmp", "/var/tmp"] if is_required else [],  # noqa: S108 — replaced by empty ones
-        "cover": _text(home, *([] if is_required else [temporary]), *reach.copied),
+        "own": _text(*_emptied(wanted)),
+        "cover": _text(*([] if is_hermetic else [home]), *([] if is_required else [temporary]), *reach.copied),
         "store": str(store),
         "share": _text(reach.root, *reach.written, *reach.answers, *downloads),
         "answers": _text(*reach.answers),
         "guard": _text(*outermost((*trusted_places(reach.root), *beside))),
-        "show": _text(*outermost((*trusted_places(reach.root), *reach.shown))),
-        "hide": [*hide, *BROKERS, *(_text(*_in_tree(reach.root)) if is_required else [])],
+        "show": _text(
+            *(shown_places(reach) if is_hermetic else outermost((*trusted_places(reach.root), *reach.shown)))
+        ),
+        "hide": [
+            *hide,
+            *BROKERS,
+            *_text(*(_in_tree(reach.root) if is_required else []), *(unseen_places(reach) if is_hermetic else [])),
+        ],
         "replace": without_credentials(git_folders(reach.root)),
     }
     store.mkdir(parents=True, exist_ok=True)
     file = store / "orders.json"
     file.write_text(json.dumps(orders), encoding="utf-8")
     return Confinement((sys.executable, "-I", "-S", str(CONFINE), str(file)), (tell, wait), answer, alive)
+
+
+def _emptied(wanted: Isolation) -> list[Path]:
+    """Folders that are replaced by empty ones."""
+    if not wanted.is_whole:
+        return []
+    others: list[Path] = []
+    if wanted is Isolation.HERMETIC:
+        top = (Path(entry.path) for entry in os.scandir("/") if entry.is_dir(follow_symlinks=False))
+        others = [place for place in top if place.name not in (*SYSTEM, *_KERNEL)]
+    return [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"), *others]  # noqa: S108 — not to be written
+
+
+def shown_places(reach: Reach) -> list[Path]:
+    """What a hermetic process sees outside of the project and the system: interpreters, and the gate's own code."""
+    prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
+    places = dict.fromkeys((*map(Path, prefixes), Path(verifygate.__file__).parent, *reach.shown))
+    places |= dict.fromkeys([linked for each in tuple(places) for linked in _linked(each)])
+    around = (reach.root, reach.root.resolve(), Path.home())
+    return outermost(each for each in places if not any(place.is_relative_to(each) for place in around))
+
+
+def _linked(environment: Path) -> Iterator[Path]:
+    """Folders that the path files of an environment name: packages that are installed to be edited."""
+    for file in environment.glob("lib*/python3*/site-packages/*.pth"):
+        with contextlib.suppress(OSError, ValueError):
+            lines = read_regular(file, MIB).decode().splitlines()
+            yield from (Path(line) for line in lines if line.startswith("/") and Path(line).is_dir())
+
+
+def unseen_places(reach: Reach) -> list[Path]:
+    """What a hermetic process does not see: git's folders, earlier reports, caches of tools, kept answers."""
+    reports = [each for each in reach.guarded if not any(each in other.parents for other in reach.guarded)]
+    caches = (reach.root / name for name in TOOL_CACHES)
+    own = (*reports, *caches, *git_folders(reach.root), *filter(None, [cache_folder()]))
+    return [each for each in own if not reach.root.is_relative_to(each)]
+
+
+def can_be_hermetic() -> bool:
+    """Whether the system's programs are where `SYSTEM` says."""
+    return not any(Path(place).exists() for place in _STORES)
 
 
 def _text(*places: Path | str) -> list[str]:
@@ -236,14 +304,15 @@ def in_words(wanted: Isolation, held: Sequence[str]) -> str:
     """
     if wanted is Isolation.OFF:
         return "none: what it does to an accelerator is not measured (`--isolation auto` asks for it)"
-    asked = [name for name in LAYERS if name != "network" or wanted is Isolation.REQUIRED]
+    asked = [name for name in LAYERS if name != "network" or wanted.is_whole]
     missing = [name for name in asked if name not in held]
     ways = [LAYERS[name][1] for name in UNDOING if name in missing]
     holding = [name for name in asked if name in held]
     told = [LAYERS[name][0] for name in holding if not ways]
+    told += ["nothing seen but the project, its interpreter and the system"] if wanted is Isolation.HERMETIC else []
     text = ", ".join(told) or "nothing for certain"
     text += "; open: the project's own folder"
-    text += "" if wanted is Isolation.REQUIRED else ", download caches, network (policy)"
+    text += "" if wanted.is_whole else ", download caches, network (policy)"
     text += "".join(f", {LAYERS[name][1]}" for name in missing)
     if missing:
         text += f"; not granted by this machine: {', '.join(missing)}"

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from verifygate.base import answer_store
 from verifygate.base.clean_start import projects_path
 from verifygate.base.lifeline import temporary_folder, watched
 from verifygate.process import orphans, supervision
@@ -190,6 +191,8 @@ class Subject:
                     if confined:
                         confined.over()
                     exit_code = process.kill()
+                    if "gate" not in begun.held:
+                        answer_store.forget(answer_store.RUNS)  # it could write them
             return Completed(
                 argv=tuple(argv),
                 exit_code=exit_code,
@@ -245,7 +248,7 @@ class Subject:
         if self.isolation == Isolation.OFF or sys.platform != "linux":
             return None
         wanted = Isolation(self.isolation)
-        if wanted is Isolation.REQUIRED:
+        if wanted.is_whole:
             most = _by_number(replace(limits, file=limits.file or MOST_BYTES))
             return confinement(wanted, reach, store, limits=most, needed=tuple(LAYERS))
         return confinement(wanted, reach, store, limits=_by_number(limits), granted=self.layers())

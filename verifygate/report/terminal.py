@@ -44,6 +44,8 @@ def summary(report: Report, folder: str) -> str:
     if len(every) > MOST_REASONS:
         lines.append(f"  and {len(every) - MOST_REASONS} more")
     lines += [f"  {_stage(stage)}" for stage in report.stages]
+    if kept := View(report).kept:
+        lines.append(f"  kept          {plain(kept, LONG)}")
     if left := View(report).static.left_out:
         lines.append(f"  left out      {left_out_words(left, '')}")
     lines += _changed(report)

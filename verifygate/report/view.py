@@ -366,6 +366,13 @@ class View:
         return stage.environment.get(ISOLATION, "") if stage else ""
 
     @property
+    def kept(self) -> str:
+        """Which stages did not run, and since when their results are kept; empty where all ran."""
+        kept = [f"{stage.stage} from {stage.kept}" for stage in self.report.stages if stage.kept]
+        said = "not run again, because nothing that it can read has changed since (`--fresh` runs it)"
+        return f"{', '.join(kept)}: {said}" if kept else ""
+
+    @property
     def left_open(self) -> list[Asked]:
         """What a PASS does not show: checks that are not green and do not block, those that a waiver covers first.
 

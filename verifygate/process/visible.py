@@ -1,0 +1,189 @@
+"""All that a hermetic process can read, as digests: where none of them differs, it sees what it saw before.
+
+Files of the project count by their content, large ones and those of the system and of the interpreter by what the
+kernel notes of them: no program sets the time of a file's last change (`st_ctime`) to what it was. What is left is what
+no digest holds: the clock, random numbers of the system, and how busy the machine is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import stat
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import verifygate
+from verifygate.base.regular_files import MIB, read_regular
+from verifygate.process.credentials import ENVIRONMENT_FILES
+from verifygate.process.isolation import SYSTEM, Reach, shown_places, unseen_places
+from verifygate.process.subject import PASSED_ON, Subject
+
+MOST_FILES = 100_000
+"""Files of a project that are looked at."""
+_YOUNG_SECONDS = 2.0
+"""Within so much time two changes of a file may have the same time."""
+_MACHINE = ("/proc/cpuinfo", "/proc/self/limits", "/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/memory.max")
+_CHANGING = ("cpu MHz", "bogomips")
+"""Lines of these that differ from one moment to the next."""
+
+
+@dataclass(frozen=True)
+class Visible:
+    """What can be read."""
+
+    tree: Mapping[str, str]
+    """Path, relative to the project's root -> what identifies its content."""
+    around: Mapping[str, str]
+    """The same of what is not the project's: a folder, `the machine`, `the environment`."""
+    times: Mapping[str, int] = field(default_factory=dict)
+    """When each file and folder of the tree last changed in any way, by the kernel, in nanoseconds."""
+    unknown: str = ""
+    """Why this does not say what can be read; empty where it does."""
+
+    def changed_until(self, now: Visible) -> str:
+        """The first of what changed meanwhile, in words, be it as it was again; empty where nothing did."""
+        touched = (name for name, when in sorted(self.times.items()) if now.times.get(name) != when)
+        return self.differs_from(now) or next((f"`{name}` was changed and put back" for name in touched), "")
+
+    def differs_from(self, other: Visible) -> str:
+        """The first of what is not the same, in words; empty where all is."""
+        if self.unknown or other.unknown:
+            return self.unknown or other.unknown
+        for one, two in ((self.tree, other.tree), (self.around, other.around)):
+            for name in sorted(one.keys() | two.keys()):
+                if one.get(name) != two.get(name):
+                    return f"`{name}` is not as it was"
+        return ""
+
+    def digest(self) -> str:
+        """Of all of it."""
+        every = (*sorted(self.around.items()), *sorted(self.tree.items()))
+        return _digest([f"{name}\0{known}" for name, known in every])
+
+
+def visible(subject: Subject) -> Visible:
+    """What the processes of this project can read, if they are hermetic."""
+    reach = subject.reach()
+    shown = [Path(os.path.realpath(place)) for place in (*shown_places(reach), *reach.copied)]
+    shown += [place for place in (*shown_places(reach), *reach.copied) if place.is_symlink()]
+    try:
+        files = list(_of_project(reach, shown))
+    except _UnknownError as error:
+        return Visible({}, {}, unknown=str(error))
+    system = [Path("/", name) for name in SYSTEM]
+    outside = [place for place in shown if not any(place.is_relative_to(each) for each in system)]
+    around = {str(place): _digest(sorted(_noted(place))) for place in (*system, *outside)}
+    around["/"] = _digest(sorted(f"{each.path}\0{_note(each.stat())}" for each in os.scandir("/") if each.is_file()))
+    around |= {"the machine": _digest(list(_machine())), "the environment": _digest(list(_environment(subject)))}
+    return Visible({name: known for name, known, _ in files}, around, {name: when for name, _, when in files})
+
+
+class _UnknownError(Exception):
+    """What can be read is not known; the message says why."""
+
+
+def _of_project(reach: Reach, shown: Collection[Path]) -> Iterator[tuple[str, str, int]]:
+    """Each file and folder of the project but for those that are hidden: name, identity, time of the last change."""
+    root, own = reach.root, Path(verifygate.__file__).parent
+    hidden = {*unseen_places(reach), *(root / name for name in ENVIRONMENT_FILES)}
+    pending, number = [root], 0
+    yield ".", "", root.stat().st_ctime_ns
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(folder) as entries:
+                listed = list(entries)
+        except OSError as error:
+            raise _UnknownError(f"`{folder.name}` cannot be read: {error.strerror}") from error
+        for entry in listed:
+            place, status = Path(entry.path), entry.stat(follow_symlinks=False)
+            if place in hidden or (entry.name == "__pycache__" and place.is_relative_to(own)):
+                continue
+            name = place.relative_to(root).as_posix()
+            if place in shown and entry.is_dir(follow_symlinks=False) and place != own:
+                yield name, _digest(sorted(_noted(place))), 0
+                continue
+            yield name, _identity(place, status), status.st_ctime_ns
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(place)
+            if (number := number + 1) > MOST_FILES:
+                raise _UnknownError(f"the project's folder holds more than {MOST_FILES} files")
+
+
+def _identity(place: Path, status: os.stat_result) -> str:
+    """By what a file of the project is known. Raises _UnknownError."""
+    kind = stat.S_IFMT(status.st_mode)
+    if kind == stat.S_IFLNK:
+        return f"{status.st_mode} {place.readlink()}"
+    if kind != stat.S_IFREG:
+        return str(status.st_mode)
+    if status.st_size <= MIB:
+        try:
+            content = read_regular(place, MIB)
+        except (OSError, ValueError) as error:
+            raise _UnknownError(f"`{place.name}` cannot be read: {error}") from error
+        return f"{status.st_mode} {hashlib.sha256(content).hexdigest()}"
+    if status.st_ctime > time.time() - _YOUNG_SECONDS:
+        time.sleep(_YOUNG_SECONDS)
+        if place.lstat().st_ctime_ns != status.st_ctime_ns:
+            raise _UnknownError(f"`{place.name}` is changing")
+    return _note(status)
+
+
+def _noted(place: Path) -> Iterator[str]:
+    """What the kernel notes of each file below; bytecode follows from its source."""
+    if not place.is_dir():
+        if place.exists():
+            yield f"{place}\0{_note(place.stat())}"
+        return
+    pending = [str(place)]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name == "__pycache__":
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                    else:
+                        yield f"{entry.path}\0{_note(entry.stat(follow_symlinks=False))}"
+        except OSError as error:
+            yield f"{folder}\0{error.errno}"
+
+
+def _note(status: os.stat_result) -> str:
+    return f"{status.st_mode} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+def _machine() -> Iterator[str]:
+    """The machine, and the day."""
+    yield repr(tuple(platform.uname()))
+    yield repr(sorted(os.sched_getaffinity(0)))
+    yield f"{os.sysconf('SC_PHYS_PAGES')} {os.geteuid()} {os.getegid()}"
+    yield f"{time.strftime('%Y-%m-%d', time.gmtime())} {time.strftime('%Y-%m-%d %Z')}"
+    for place in _MACHINE:
+        try:
+            text = read_regular(place, MIB).decode("utf-8", "replace")
+        except (OSError, ValueError):
+            continue
+        yield "\n".join(line for line in text.splitlines() if not line.startswith(_CHANGING))
+
+
+def _environment(subject: Subject) -> Iterator[str]:
+    """How its processes are started."""
+    yield f"{subject.root}\0{subject.interpreter}\0{subject.isolation}\0{subject.passed_on}\0{Path.home()}"
+    for name in sorted(PASSED_ON.union(subject.passed_on)):
+        yield f"{name}={os.environ.get(name)}"
+
+
+def _digest(lines: Collection[str]) -> str:
+    whole = hashlib.sha256()
+    for line in lines:
+        data = line.encode("utf-8", "surrogateescape")
+        whole.update(b"%d\0%s" % (len(data), data))
+    return whole.hexdigest()
