@@ -23,6 +23,9 @@ from verifygate.static.registry import load_rules
 
 CASES = Path(__file__).parent / "cases"
 PYTHON = Path(sys.executable)
+LOADS_OLDER = CASES / "AMP302" / "class_with_methods" / "after.py"
+OLDER = LOADS_OLDER.with_name("older.py")
+"""What LOADS_OLDER does with older checkpoints; no file."""
 ALL = sorted(path.parent for path in CASES.glob("*/*/before.py"))
 IDS = [f"{case.parent.name}-{case.name}" for case in ALL]
 
@@ -58,12 +61,10 @@ def test_other_line_ends_are_kept(case: Path):
 def runs() -> Mapping[Path, Mapping[str, Any]]:
     """What each program of the cases does: all in one child, each once."""
     paths = list(dict.fromkeys(path for case in ALL for path in (case / "before.py", case / "after.py", good_of(case))))
-    seen = run_jobs([job(path.read_text("utf-8"), path.relative_to(CASES).as_posix()) for path in paths], PYTHON)
-    return dict(zip(paths, seen, strict=True))
-
-
-def job(source: str, name: str) -> dict[str, Any]:
-    return {"source": source, "name": name, **Setting()._asdict()}
+    sources = {path: path.read_text("utf-8") for path in paths}
+    sources[OLDER] = sources[LOADS_OLDER] + OLD_CHECKPOINTS
+    jobs = [{"source": text, "name": each.as_posix(), **Setting()._asdict()} for each, text in sources.items()]
+    return dict(zip(sources, run_jobs(jobs, PYTHON), strict=True))
 
 
 @pytest.mark.slow
@@ -125,14 +126,10 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 
 
 @pytest.mark.slow
-def test_older_checkpoints_load_as_before():
+def test_older_checkpoints_load_as_before(runs: Mapping[Path, Mapping[str, Any]]):
     """Neither a checkpoint without the key nor one of a run whose scaler was off stops the fixed program."""
-    source = (CASES / "AMP302" / "class_with_methods" / "after.py").read_text(encoding="utf-8")
-
-    (run,) = run_jobs([job(source + OLD_CHECKPOINTS, "older")], PYTHON)
-
-    assert run["error"] is None
-    assert run["told"] == "[1024.0, 1024.0]"
+    assert runs[OLDER]["error"] is None
+    assert runs[OLDER]["told"] == "[1024.0, 1024.0]"
 
 
 def good_of(case: Path) -> Path:
