@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scanning import scan
@@ -21,6 +22,10 @@ from verifygate.sources.tree import Sources
 from verifygate.static.registry import load_rules
 
 CASES = Path(__file__).parent / "cases"
+PYTHON = Path(sys.executable)
+LOADS_OLDER = CASES / "AMP302" / "class_with_methods" / "after.py"
+OLDER = LOADS_OLDER.with_name("older.py")
+"""What LOADS_OLDER does with older checkpoints; no file."""
 ALL = sorted(path.parent for path in CASES.glob("*/*/before.py"))
 IDS = [f"{case.parent.name}-{case.name}" for case in ALL]
 
@@ -52,20 +57,22 @@ def test_other_line_ends_are_kept(case: Path):
     assert fixed(windows, case.parent.name).removesuffix(b"\r\n") == after.replace(b"\n", b"\r\n").removesuffix(b"\r\n")
 
 
+@pytest.fixture(scope="module")
+def runs() -> Mapping[Path, Mapping[str, Any]]:
+    """What each program of the cases does: all in one child, each once."""
+    paths = list(dict.fromkeys(path for case in ALL for path in (case / "before.py", case / "after.py", good_of(case))))
+    sources = {path: path.read_text("utf-8") for path in paths}
+    sources[OLDER] = sources[LOADS_OLDER] + OLD_CHECKPOINTS
+    jobs = [{"source": text, "name": each.as_posix(), **Setting()._asdict()} for each, text in sources.items()]
+    return dict(zip(sources, run_jobs(jobs, PYTHON), strict=True))
+
+
 @pytest.mark.slow
-def test_every_fixed_program_trains_as_the_known_good_one():
+def test_every_fixed_program_trains_as_the_known_good_one(runs: Mapping[Path, Mapping[str, Any]]):
     """The fixed programs run on a CPU, give no FutureWarning, and end in the bits of the known-good weights."""
-    pairs = [(case / "after.py", good_of(case)) for case in ALL]
-    assert pairs
-    jobs = [
-        {"source": path.read_text(encoding="utf-8"), "name": str(path.relative_to(CASES)), **Setting()._asdict()}
-        for pair in pairs
-        for path in pair
-    ]
-
-    runs = iter(run_jobs(jobs, Path(sys.executable)))
-
-    for after, good in zip(runs, runs, strict=True):
+    assert ALL
+    for case in ALL:
+        after, good = runs[case / "after.py"], runs[good_of(case)]
         assert after["error"] is None
         assert good["error"] is None
         assert after["losses"][-1] != after["losses"][0]
@@ -85,24 +92,16 @@ SILENT = {
 
 
 @pytest.mark.slow
-def test_every_fault_shows_in_a_run_before_it_is_fixed():
+def test_every_fault_shows_in_a_run_before_it_is_fixed(runs: Mapping[Path, Mapping[str, Any]]):
     """Else the known-good program would say nothing about the fix."""
     cases = [case for case in ALL if not {case.parent.name, f"{case.parent.name}/{case.name}"} & SILENT.keys()]
-    paths = [case / name for case in cases for name in ("before.py", "after.py")]
-    jobs = [
-        {"source": path.read_text(encoding="utf-8"), "name": str(path.relative_to(CASES)), **Setting()._asdict()}
-        for path in paths
-    ]
-
-    runs = iter(run_jobs(jobs, Path(sys.executable)))
-
-    seen = ("error", "weights", "told", "graph", "warnings", "scales")
-    same = [str(case.relative_to(CASES)) for case in cases if _seen(next(runs), seen) == _seen(next(runs), seen)]
+    assert cases
+    same = [case for case in cases if _seen(runs[case / "before.py"]) == _seen(runs[case / "after.py"])]
     assert same == []
 
 
-def _seen(run: Mapping[str, object], keys: tuple[str, ...]) -> list[object]:
-    return [run[key] for key in keys]
+def _seen(run: Mapping[str, object]) -> list[object]:
+    return [run[key] for key in ("error", "weights", "told", "graph", "warnings", "scales")]
 
 
 OLD_CHECKPOINTS = """
@@ -127,15 +126,10 @@ def train(model, loss_fn, optimizer, scaler, batches, device):
 
 
 @pytest.mark.slow
-def test_older_checkpoints_load_as_before():
+def test_older_checkpoints_load_as_before(runs: Mapping[Path, Mapping[str, Any]]):
     """Neither a checkpoint without the key nor one of a run whose scaler was off stops the fixed program."""
-    source = (CASES / "AMP302" / "class_with_methods" / "after.py").read_text(encoding="utf-8")
-    job = {"source": source + OLD_CHECKPOINTS, "name": "older", **Setting()._asdict()}
-
-    (run,) = run_jobs([job], Path(sys.executable))
-
-    assert run["error"] is None
-    assert run["told"] == "[1024.0, 1024.0]"
+    assert runs[OLDER]["error"] is None
+    assert runs[OLDER]["told"] == "[1024.0, 1024.0]"
 
 
 def good_of(case: Path) -> Path:

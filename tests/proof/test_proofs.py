@@ -7,17 +7,19 @@ import sys
 import venv
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from verifygate.base.errors import UsageError, VerifygateError
 from verifygate.commands import cli
-from verifygate.proof import METHODS, Claim, claim_from, prove, table
+from verifygate.proof import METHODS, Claim, Proof, claim_from, prove, table
 from verifygate.proof.method import Setting
 from verifygate.proof.prove import run_jobs
 from verifygate.static.registry import load_rules
 
+PYTHON = Path(sys.executable)
 CLAIMING = {code: loaded for code, loaded in load_rules().items() if loaded.rule.proof}
 GOOD = """import torch
 
@@ -50,50 +52,131 @@ def test_what_was_seen_is_said_of_a_version_of_torch(code: str):
     assert re.search(r"\b2\.\d+\b", CLAIMING[code].sections["What happens at run time"])
 
 
-@pytest.mark.slow
-def test_every_claimed_proof_holds():
-    """All examples, bad and good, in one child: the harm of each rule is measured, and its remedy is free of it."""
-    claims = [
-        claim_from(
-            code, loaded.rule.name, loaded.rule.proof, loaded.sections["Example"], loaded.sections["Use instead"]
-        )
-        for code, loaded in CLAIMING.items()
+def of_rule(code: str) -> Claim:
+    loaded = CLAIMING[code]
+    sections = loaded.sections
+    return claim_from(code, loaded.rule.name, loaded.rule.proof, sections["Example"], sections["Use instead"])
+
+
+def halves_of_the_harm() -> list[str]:
+    """The example of AMP307, with the norm or the skip of what is right."""
+    good = of_rule("AMP307").good
+    return [
+        good.replace("model.clip_grad_norm_(1.0)", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"),
+        good.replace("ShardedGradScaler(", "torch.amp.GradScaler("),
     ]
 
-    proofs = prove(claims, Path(sys.executable))
 
-    assert not [table(proof) for proof in proofs if not proof.proved]
+def of_dtensors() -> str:
+    """The example of AMP307 with what `fully_shard` makes."""
+    mesh = "torch.distributed.init_device_mesh(device, (2,))"
+    return (
+        of_rule("AMP307")
+        .bad.replace("import FullyShardedDataParallel", "import fully_shard")
+        .replace(
+            "model = FullyShardedDataParallel(model, device_id=torch.device(device))",
+            f"fully_shard(model, mesh={mesh})",
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def proofs() -> dict[str, list[Proof]]:
+    """Every claim that a test asks about, proved in one child: torch is imported once, and once by each rank."""
+    sharded = of_rule("AMP307")
+    broken = GOOD.replace(
+        "    for inputs", "    if torch.distributed.get_rank() == 1:\n        batches[99]\n    for inputs"
+    )
+    claims = {
+        "claimed": [of_rule(code) for code in CLAIMING],
+        "harmless": [Claim("X1", method, method, GOOD, GOOD + "\n") for method in METHODS],
+        "remedy": [Claim("X1", "remedy", "raised-error", GOOD, GOOD.replace("1.0)", "1.0, maximum=2)"))],
+        "half": [replace(sharded, bad=half) for half in halves_of_the_harm()],
+        "dtensors": [replace(sharded, good=of_dtensors()), replace(sharded, bad=of_dtensors())],
+        "one rank": [Claim("X1", "one rank", "rank-agreement", broken, GOOD)],
+    }
+    found = iter(prove([claim for some in claims.values() for claim in some], PYTHON))
+    return {name: [next(found) for _ in some] for name, some in claims.items()}
 
 
 @pytest.mark.slow
-def test_no_method_proves_harm_where_there_is_none():
+def test_every_claimed_proof_holds(proofs: dict[str, list[Proof]]):
+    """The harm of each rule is measured, and its remedy is free of it."""
+    assert len(proofs["claimed"]) == len(CLAIMING)
+    assert not [table(proof) for proof in proofs["claimed"] if not proof.proved]
+
+
+@pytest.mark.slow
+def test_no_method_proves_harm_where_there_is_none(proofs: dict[str, list[Proof]]):
     """The same right code on both sides is NOT PROVED by every method."""
-    claims = [Claim("X1", method, method, GOOD, GOOD + "\n") for method in METHODS]
-
-    proofs = prove(claims, Path(sys.executable))
-
-    assert not [table(proof) for proof in proofs if proof.proved]
-    assert all("NOT PROVED" in table(proof) for proof in proofs)
+    assert len(proofs["harmless"]) == len(METHODS)
+    assert not [table(proof) for proof in proofs["harmless"] if proof.proved]
+    assert all("NOT PROVED" in table(proof) for proof in proofs["harmless"])
 
 
 @pytest.mark.slow
-def test_a_remedy_that_raises_proves_nothing():
+def test_a_remedy_that_raises_proves_nothing(proofs: dict[str, list[Proof]]):
     """What to use instead must work."""
-    claim = Claim("X1", "remedy", "raised-error", GOOD, GOOD.replace("1.0)", "1.0, maximum=2)"))
-
-    (proof,) = prove([claim], Path(sys.executable))
-
+    (proof,) = proofs["remedy"]
     assert not proof.proved
     assert "what to use instead raises TypeError" in table(proof)
 
 
-@pytest.mark.slow
-def test_what_the_recorder_asks_of_torch_is_not_counted():
-    """A plain loop reads one number on the host in each step: whether the scaler found an inf."""
-    job = {"source": GOOD, "name": "plain", **Setting(counted=True)._asdict()}
-    more = {**job, "source": GOOD.replace("        scaler.update()", "        scaler.update()\n        float(loss)")}
+FORWARD = "loss = loss_fn(model(inputs), targets)"
+TIMED = (
+    "import time\n"
+    + GOOD.replace(
+        f"            {FORWARD}",
+        f"            start = time.{{0}}()\n            {FORWARD}{{1}}\n            took = time.{{0}}() - start",
+    )
+    + "    return took\n"
+)
+WAITING = "\n            torch.cuda.synchronize()"
+OF_LOADER = GOOD.replace("in batches:", "in torch.utils.data.DataLoader(batches, batch_size=None, pin_memory={}):")
+MOVING = OF_LOADER.replace("optimizer.zero", "inputs = inputs.to(device{}).to(device)\n        optimizer.zero", 1)
+COUNTED = {
+    "plain": GOOD,
+    "reading": GOOD.replace("        scaler.update()", "        scaler.update()\n        float(loss)"),
+}
+QUEUED = {
+    "plain": GOOD,
+    "loaded": OF_LOADER.format(False),
+    "pageable": MOVING.format(False, ""),
+    "pageable, asked": MOVING.format(False, ", non_blocking=True"),
+    "pinned": MOVING.format(True, ""),
+    "pinned, asked": MOVING.format(True, ", non_blocking=True"),
+    "synchronized": f"{GOOD}        torch.cuda.synchronize()\n",
+    "emptied": f"{GOOD}        torch.cuda.empty_cache()\n",
+    "read": f"{GOOD}        float(loss)\n",
+}
+CLOCKED = {
+    f"{clock}{', waiting' if wait else ''}": TIMED.format(clock, wait)
+    for clock in ("perf_counter", "time")
+    for wait in ("", WAITING)
+}
 
-    plain, reading = run_jobs([job, more], Path(sys.executable))
+
+@pytest.fixture(scope="module")
+def seen() -> dict[str, dict[str, dict[str, Any]]]:
+    """What the harness saw in each of the programs above, all in one child."""
+    asked = [
+        ("counted", COUNTED, Setting(counted=True)),
+        ("queued", QUEUED, Setting(queued=True)),
+        ("clocked", CLOCKED, Setting(queued=True, counted=True)),
+    ]
+    jobs = [
+        {"source": source, "name": name, **setting._asdict()}
+        for _, sources, setting in asked
+        for name, source in sources.items()
+    ]
+    runs = iter(run_jobs(jobs, PYTHON))
+    return {kind: {name: next(runs) for name in sources} for kind, sources, _ in asked}
+
+
+@pytest.mark.slow
+def test_what_the_recorder_asks_of_torch_is_not_counted(seen: dict[str, dict[str, dict[str, Any]]]):
+    """A plain loop reads one number on the host in each step: whether the scaler found an inf."""
+    plain, reading = seen["counted"].values()
 
     assert plain["updates"]
     assert plain["reads"] == len(plain["updates"])
@@ -102,31 +185,13 @@ def test_what_the_recorder_asks_of_torch_is_not_counted():
 
 
 @pytest.mark.slow
-def test_the_host_waits_for_the_queue_where_cuda_makes_it_wait():
+def test_the_host_waits_for_the_queue_where_cuda_makes_it_wait(seen: dict[str, dict[str, dict[str, Any]]]):
     """At a copy, unless it is of a pinned batch and asked to run beside; at each call that empties the queue."""
-    of_loader = GOOD.replace("in batches:", "in torch.utils.data.DataLoader(batches, batch_size=None, pin_memory={}):")
-    moving = of_loader.replace("optimizer.zero", "inputs = inputs.to(device{}).to(device)\n        optimizer.zero", 1)
-    sources = {
-        "plain": GOOD,
-        "loaded": of_loader.format(False),
-        "pageable": moving.format(False, ""),
-        "pageable, asked": moving.format(False, ", non_blocking=True"),
-        "pinned": moving.format(True, ""),
-        "pinned, asked": moving.format(True, ", non_blocking=True"),
-        "synchronized": f"{GOOD}        torch.cuda.synchronize()\n",
-        "emptied": f"{GOOD}        torch.cuda.empty_cache()\n",
-        "read": f"{GOOD}        float(loss)\n",
-    }
-
-    setting = Setting(queued=True)._asdict()
-    runs = run_jobs(
-        [{"source": source, "name": name, **setting} for name, source in sources.items()], Path(sys.executable)
-    )
-
-    steps = len(runs[0]["updates"])
+    runs = seen["queued"]
+    steps = len(runs["plain"]["updates"])
     assert steps
-    assert [run["error"] for run in runs] == [None] * len(runs)
-    assert {name: run["waits"] / steps for name, run in zip(sources, runs, strict=True)} == {
+    assert [run["error"] for run in runs.values()] == [None] * len(runs)
+    assert {name: run["waits"] / steps for name, run in runs.items()} == {
         "plain": 1,  # whether the scaler found an inf
         "loaded": 1,
         "pageable": 2,
@@ -140,54 +205,27 @@ def test_the_host_waits_for_the_queue_where_cuda_makes_it_wait():
 
 
 @pytest.mark.slow
-def test_the_clock_beside_the_queue_stands_still_until_the_host_waits():
+def test_the_clock_beside_the_queue_stands_still_until_the_host_waits(seen: dict[str, dict[str, dict[str, Any]]]):
     """A clock tells the operations that the host waited for, and nothing else; the harness has the machine's own."""
-    forward = "loss = loss_fn(model(inputs), targets)"
-    timed = "import time\n" + GOOD.replace(
-        f"            {forward}",
-        f"            start = time.{{}}()\n            {forward}{{}}\n            took = time.{{}}() - start",
-    )
-    told = timed + "    return took\n"
-    waiting = "\n            torch.cuda.synchronize()"
-    sources = [told.format(clock, wait, clock) for clock in ("perf_counter", "time") for wait in ("", waiting)]
-
-    setting = Setting(queued=True, counted=True)._asdict()
-    runs = run_jobs([{"source": source, "name": "timed", **setting} for source in sources], Path(sys.executable))
-
+    runs = list(seen["clocked"].values())
     assert [float(run["told"]) for run in runs[::2]] == [0, 0]
     assert runs[1]["told"] == runs[3]["told"]
     assert 0 < float(runs[1]["told"]) < runs[1]["operations"] * 1e-3 / len(runs[1]["updates"])
 
 
 @pytest.mark.slow
-def test_half_of_the_harm_to_ranks_is_no_proof_of_all_of_it():
+def test_half_of_the_harm_to_ranks_is_no_proof_of_all_of_it(proofs: dict[str, list[Proof]]):
     """AMP307 claims a wrong norm and a wrong skip: an example with one of them does not prove it."""
-    loaded = CLAIMING["AMP307"]
-    claim = claim_from("X1", "ranks", loaded.rule.proof, loaded.sections["Example"], loaded.sections["Use instead"])
-    own_clip, plain_clip = "model.clip_grad_norm_(1.0)", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
-    plain_scaler, sharded_scaler = "torch.amp.GradScaler(", "ShardedGradScaler("
-    halves = (claim.good.replace(own_clip, plain_clip), claim.good.replace(sharded_scaler, plain_scaler))
-
-    proofs = prove([replace(claim, bad=half) for half in halves], Path(sys.executable))
-
-    assert all(half != claim.good for half in halves)
-    assert [proof.problem for proof in proofs] == ["", ""]
-    assert not [table(proof) for proof in proofs if proof.proved]
+    assert of_rule("AMP307").good not in halves_of_the_harm()
+    assert [proof.problem for proof in proofs["half"]] == ["", ""]
+    assert not [table(proof) for proof in proofs["half"] if proof.proved]
 
 
 @pytest.mark.slow
-def test_what_fully_shard_makes_needs_neither_remedy():
+def test_what_fully_shard_makes_needs_neither_remedy(proofs: dict[str, list[Proof]]):
     """AMP307 leaves FSDP2 alone: of DTensors, torch's own scaler and clip ask all ranks."""
-    loaded = CLAIMING["AMP307"]
-    claim = claim_from("X1", "DTensors", loaded.rule.proof, loaded.sections["Example"], loaded.sections["Use instead"])
-    mesh = "torch.distributed.init_device_mesh(device, (2,))"
-    of_dtensors = claim.bad.replace("import FullyShardedDataParallel", "import fully_shard").replace(
-        "model = FullyShardedDataParallel(model, device_id=torch.device(device))", f"fully_shard(model, mesh={mesh})"
-    )
-
-    of_parts, alike = prove([replace(claim, good=of_dtensors), replace(claim, bad=of_dtensors)], Path(sys.executable))
-
-    assert "fully_shard(model, mesh=" in of_dtensors
+    of_parts, alike = proofs["dtensors"]
+    assert "fully_shard(model, mesh=" in of_dtensors()
     assert of_parts.proved
     assert not alike.proved
     assert alike.judgement.rows
@@ -200,7 +238,7 @@ def test_ranks_that_break_off_say_why():
     killing = GOOD.replace("    for inputs", "    raise SystemExit('no such mesh')\n    for inputs")
 
     with pytest.raises(VerifygateError, match="no such mesh"):
-        run_jobs([{"source": killing, "name": "killing", **Setting(ranks=2)._asdict()}], Path(sys.executable))
+        run_jobs([{"source": killing, "name": "killing", **Setting(ranks=2)._asdict()}], PYTHON)
 
 
 @pytest.mark.slow
@@ -210,21 +248,15 @@ def test_what_happens_to_a_rank_on_its_way_out_costs_no_answer():
     aborting = GOOD.replace("    for inputs", f"    {ends}\n    for inputs")
     assert aborting != GOOD
 
-    (seen,) = run_jobs([{"source": aborting, "name": "aborting", **Setting(ranks=2)._asdict()}], Path(sys.executable))
+    (seen,) = run_jobs([{"source": aborting, "name": "aborting", **Setting(ranks=2)._asdict()}], PYTHON)
 
     assert seen["error"] is None
 
 
 @pytest.mark.slow
-def test_an_example_that_one_rank_alone_cannot_run_is_told():
+def test_an_example_that_one_rank_alone_cannot_run_is_told(proofs: dict[str, list[Proof]]):
     """An error on any of the ranks is the example's."""
-    broken = GOOD.replace(
-        "    for inputs", "    if torch.distributed.get_rank() == 1:\n        batches[99]\n    for inputs"
-    )
-    claim = Claim("X1", "one rank", "rank-agreement", broken, GOOD)
-
-    (proof,) = prove([claim], Path(sys.executable))
-
+    (proof,) = proofs["one rank"]
     assert "the example raises IndexError" in table(proof)
 
 

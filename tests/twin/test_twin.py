@@ -190,12 +190,18 @@ FLOORS: dict[str, tuple[float, float, float]] = {"lowered": (0.32, 0.81, 0.96), 
 """Witness -> the least share of all events, of the protocol's, and of its own events that a run showed."""
 
 
+@pytest.fixture(scope="module")
+def of_all() -> tuple[list[TwinProgram], dict[str, record.Recorded]]:
+    """All programs and what they do; one that has changed since it was kept runs once, whoever is compared with it."""
+    everything = programs()
+    return everything, record.recordings(everything, keep=False)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FLOORS)
-def test_share(name: str) -> None:
+def test_share(name: str, of_all: tuple[list[TwinProgram], dict[str, record.Recorded]]) -> None:
     """The witness has of the recorded events what it had, over as many programs."""
-    everything = programs()
-    result = compared(everything, record.recordings(everything, keep=False), witness(name))
+    result = compared(*of_all, witness(name))
     assert not result.broken
     assert len(result.sound) >= 285
     least = FLOORS[name]
