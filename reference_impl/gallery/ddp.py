@@ -5,6 +5,8 @@ torchrun --standalone --nproc_per_node=2 -m reference_impl.gallery.ddp
 
 from __future__ import annotations
 
+import os
+
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -16,6 +18,8 @@ from reference_impl.gallery import tasks
 def train(steps: int) -> float:
     """Classify digits on all ranks; returns the held-out accuracy."""
     device = tasks.device()
+    if device.type == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))  # before anything is made: rank 0's device is the default
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         return train_rank(steps, device)
@@ -25,8 +29,6 @@ def train(steps: int) -> float:
 
 def train_rank(steps: int, device: torch.device) -> float:
     """The same weights on all ranks, and other images on each."""
-    if device.type == "cuda":
-        torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     torch.manual_seed(0)
     (images, labels), held_out = tasks.digits(device)
     share = slice(dist.get_rank(), None, dist.get_world_size())

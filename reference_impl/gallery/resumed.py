@@ -1,4 +1,4 @@
-"""A checkpoint of float16 training: the scaler belongs into it, as weights and optimizer do.
+"""A checkpoint of float16 training: the scaler belongs into it, as weights, optimizer and random state do.
 
 Without its state the loss scale begins anew at 65,536: the first steps after each resume are skipped, or too small.
 Run it twice: the second run goes on where the first one has stopped, and ends with the same bits as an unbroken one.
@@ -27,13 +27,14 @@ def train(steps: int, path: Path) -> float:
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     scaler = torch.amp.GradScaler(device.type, growth_interval=50)
     region = torch.autocast(device.type, dtype=torch.float16)
-    done = 0
+    done, unfinished = 0, path.with_suffix(".unfinished")
     if path.exists():
         state = torch.load(path, map_location=device, weights_only=True)
         done = state["done"]
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         scaler.load_state_dict(state["scaler"])
+        torch.set_rng_state(state["random"].cpu())  # dropout goes on as well; of CUDA, torch.cuda.get_rng_state_all()
 
     for step, (images, labels) in enumerate(tasks.batches(data, 64, steps), start=1):
         if step <= done:
@@ -48,7 +49,8 @@ def train(steps: int, path: Path) -> float:
         optimizer.zero_grad()
         if step % EVERY == 0:  # behind `update`: what the scaler has learned of this step is in its state
             states = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}
-            torch.save(states | {"done": step}, path)
+            torch.save(states | {"done": step, "random": torch.get_rng_state()}, unfinished)
+            unfinished.replace(path)  # at once: a run that is killed while it writes keeps the one before
 
     return tasks.accuracy(model, held_out, region)
 
