@@ -23,7 +23,6 @@ from verifygate.static.machine.values import (
     NO_REGIONS,
     NONE,
     TRUE,
-    Absent,
     Address,
     Atom,
     ClassValue,

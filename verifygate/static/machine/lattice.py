@@ -53,6 +53,18 @@ def _contradict(one: Decisions, other: Decisions) -> bool:
     )
 
 
+@lru_cache(maxsize=50_000)
+def parting(one: Decisions, other: Decisions) -> tuple[Decisions, Decisions, Decisions]:
+    """The decisions that two states have both made, and those by which one and the other are kept apart."""
+    common = one & other
+    mine, theirs = one - common, other - common
+    opposed = {each.test for each in mine} & {each.test for each in theirs}
+    if opposed:
+        mine = frozenset(each for each in mine if each.test in opposed)
+        theirs = frozenset(each for each in theirs if each.test in opposed)
+    return common, mine, theirs
+
+
 def joined(values: Iterable[Value]) -> Value:
     """One value for all of these; there is at least one."""
     result: Value | None = None
@@ -209,6 +221,7 @@ def present(value: OneOf) -> Value:
     return found
 
 
+@lru_cache(maxsize=20_000)
 def subject_of(test: str) -> str:
     """What a test asks about: `args.dtype` of `args.dtype == 'half'`. The outcome of one may decide others of it."""
     return test.partition(EQUALS)[0]

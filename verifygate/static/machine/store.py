@@ -7,7 +7,7 @@ by that (`memo.py`).
 
 from __future__ import annotations
 
-from verifygate.static.machine.lattice import forget, join, subject_of, subjects_of, under
+from verifygate.static.machine.lattice import forget, join, parting, subject_of, subjects_of, under
 from verifygate.static.machine.values import ABSENT, NO_DECISIONS, TRUE, Address, Code, Decisions, OneOf, Value
 
 Cell = dict[str, Value]
@@ -240,6 +240,8 @@ class Store:
 
     def joined(self, other: Store, when: Decisions = NO_DECISIONS, otherwise: Decisions = NO_DECISIONS) -> Store:
         """One store for both; what differs is the one under `when` and the other under `otherwise`."""
+        if not self._own and not other._own and self._layers is other._layers:
+            return self
         shared = _shared(self._layers, other._layers)
         mine, theirs = self._written(shared), other._written(shared)
         if not mine and not theirs:
@@ -322,15 +324,14 @@ def _found(layers: tuple[Layer, ...], address: Address) -> Cell:
 
 def _joined_cells(mine: Cell, theirs: Cell, when: Decisions, otherwise: Decisions) -> Cell:
     changed: Cell = {}
-    for name, value in theirs.items():
+    for name in [name for name, value in theirs.items() if mine.get(name) is not value]:
         own = mine.get(name, ABSENT)
-        if own is not value:
-            both = join(own, value, when, otherwise)
-            if both is not own or name not in mine:
-                changed[name] = both
-    for name, value in mine.items():
-        if name not in theirs:
-            changed[name] = join(value, ABSENT, when, otherwise)
+        both = join(own, theirs[name], when, otherwise)
+        if both is not own or name not in mine:
+            changed[name] = both
+    if len(mine) + len(changed) > len(theirs):
+        for name in mine.keys() - theirs.keys():
+            changed[name] = join(mine[name], ABSENT, when, otherwise)
     return {**mine, **changed} if changed else mine
 
 
@@ -388,15 +389,7 @@ class State:
 
     def parting(self, other: State) -> tuple[Decisions, Decisions, Decisions]:
         """The decisions that both have made, and those by which one and the other are kept apart."""
-        if self.decisions is other.decisions or self.decisions == other.decisions:
-            return self.decisions, NO_DECISIONS, NO_DECISIONS
-        common = self.decisions & other.decisions
-        mine, theirs = self.decisions - common, other.decisions - common
-        opposed = {each.test for each in mine} & {each.test for each in theirs}
-        if opposed:
-            mine = frozenset(each for each in mine if each.test in opposed)
-            theirs = frozenset(each for each in theirs if each.test in opposed)
-        return common, mine, theirs
+        return parting(self.decisions, other.decisions)
 
     def joined(self, other: State) -> State:
         """One state for both: decisions that both have made hold, and the others stay with what differs by them."""

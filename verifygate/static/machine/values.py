@@ -398,7 +398,7 @@ NONE = constant(None)
 TRUE, FALSE = constant(True), constant(False)
 
 
-@record
+@record(frozen=False)  # for what is worked out once
 class OneOf:
     """One of several values, each under the decisions that lead to it."""
 
