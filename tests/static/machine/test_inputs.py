@@ -6,10 +6,10 @@ import pytest
 from run_text import MAIN, program_of
 
 from verifygate.events.record import Kind
-from verifygate.static.machine.core import Emitted
 from verifygate.static.machine.libraries import LIBRARIES
 from verifygate.static.machine.observations import Cast, Optimized
 from verifygate.static.machine.programs import runs_of
+from verifygate.static.machine.trace import Emitted
 from verifygate.static.uses.roles import Evidence, Role
 
 HEAD = "import torch\nfrom torch import nn\n"

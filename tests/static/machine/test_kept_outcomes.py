@@ -9,15 +9,14 @@ import pytest
 from run_text import MAIN, program_of, variable
 from tiny_torch import TinyTorch
 
-from verifygate.base.records import replace
 from verifygate.events.record import Event
 from verifygate.sources.discovery import read_sources
-from verifygate.static.machine.core import Emitted
 from verifygate.static.machine.entries import Entry
 from verifygate.static.machine.libraries import LIBRARIES
 from verifygate.static.machine.machine import Machine, run
-from verifygate.static.machine.observations import Accumulated, renamed
-from verifygate.static.machine.values import Address
+from verifygate.static.machine.observations import Accumulated, Observation, renamed
+from verifygate.static.machine.trace import Emitted
+from verifygate.static.machine.values import Address, Decisions
 from verifygate.static.symbols.program import Program
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "twin"))
@@ -142,10 +141,9 @@ def test_no_event_of_a_program_that_runs_is_another_for_what_is_kept() -> None:
     assert replayed
 
 
-def _shown(emitted: Emitted) -> Emitted:
+def _shown(emitted: Emitted) -> tuple[Event, Decisions, bool, Observation | None]:
     """An event with the places of objects for their addresses, which are another machine's own."""
     seen = emitted.seen
-    if seen is None:
-        return emitted
-    plain = renamed(seen, lambda address: Address("", None, address.place), lambda decisions: decisions)
-    return replace(emitted, seen=plain)
+    if seen is not None:
+        seen = renamed(seen, lambda address: Address("", None, address.place), lambda decisions: decisions)
+    return emitted.event, emitted.decisions, emitted.is_partial, seen

@@ -86,7 +86,7 @@ def test_the_dtype_of_the_parameters_that_are_stepped_is_known(lines: str, dtype
         assert event.dtypes_in is not None
         assert set().union(*event.dtypes_in) == dtypes
         assert event.line == HEAD.splitlines().index("            optimizer.step()") + 1
-        assert [frame.symbol for frame in event.frames] == ["train", ""]
+        assert [frame.symbol for frame in event.frames] == ["train"]
 
 
 def test_what_an_option_decides_is_known_for_each_of_its_values() -> None:

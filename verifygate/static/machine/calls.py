@@ -104,7 +104,7 @@ class Calls(Memo, Attributes):
             self.used(args[0], Use.IS_UNSCALED)
         for atom in atoms(optimizer) if use is Use.STEPS_ANOTHER and optimizer is not None else ():
             if isinstance(atom, Option):
-                self.stepped.append((identity, atom.identity))
+                self.trace.stepped[identity, atom.identity] = None
         return f"{SCALED}{identity}" if use is Use.SCALES else ""
 
     def inside(self, manager: Value, run: Callable[[], Value], site: Hashable) -> Value:

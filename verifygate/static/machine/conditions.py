@@ -7,8 +7,8 @@ import ast
 from verifygate.static.machine import expressions
 from verifygate.static.machine.core import EndedError
 from verifygate.static.machine.expressions import Expressions
-from verifygate.static.machine.lattice import atoms, joined
-from verifygate.static.machine.store import State, join_states, subject_of
+from verifygate.static.machine.lattice import atoms, joined, subject_of
+from verifygate.static.machine.store import State, join_states
 from verifygate.static.machine.truth import Truth, test_of, truth
 from verifygate.static.machine.values import (
     FALSE,

@@ -11,18 +11,18 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, cast
 
 from verifygate.base.records import field, record
-from verifygate.events.record import Dtypes, Event, Frame, Kind
+from verifygate.events.record import Dtypes, Frame, Kind
 from verifygate.events.record import Region as RegionOfEvent
 from verifygate.static.machine.call import PROCESS, REGIONS, Call, Handler, Library, Machinery
-from verifygate.static.machine.lattice import atoms, cases, contradict, join, joined
+from verifygate.static.machine.lattice import atoms, cases, contradict, join, joined, present
 from verifygate.static.machine.observations import Observation
 from verifygate.static.machine.store import State, Store, join_states
+from verifygate.static.machine.trace import Emitted, Events, Trace
 from verifygate.static.machine.values import (
     ABSENT,
     NO_REGIONS,
     NONE,
     TRUE,
-    Absent,
     Address,
     Atom,
     ClassValue,
@@ -108,18 +108,6 @@ class Running:
     """First and last line of the loops around, outermost first."""
 
 
-@record
-class Emitted:
-    """An event, and under which decisions it happens."""
-
-    event: Event
-    decisions: Decisions
-    is_partial: bool = False
-    """It comes after a limit, a widened loop, or inside a handler."""
-    seen: Observation | None = None
-    """What rules read of it beyond what a recorded run can say."""
-
-
 class Core:
     """The state of a run."""
 
@@ -141,6 +129,8 @@ class Core:
         self._orders: dict[str, tuple[str, ...]] = {}
         self.library_handlers: dict[tuple[str, str, str], Handler | None] = {}
         """What was asked of the libraries."""
+        self.made = Events()
+        """The events of all entries."""
         self.begin()
 
     def begin(self) -> None:
@@ -157,15 +147,10 @@ class Core:
         """The rounds of the loops around, which tell one outcome of a test from the next one."""
         self.partial = 0
         """How many widened loops, handlers and limits the code at hand is in."""
-        self.events: list[Emitted] = []
-        self.unknowns: list[Unknown] = []
-        """What was not followed, as often as it was met."""
+        self.trace = Trace()
+        """What the call that is watched has left so far; the entry where none is."""
         self.tests: list[str] = []
         """The tests on data that were given an identity, in order."""
-        self.uses: list[tuple[str, Use]] = []
-        """Inputs and what was done with them, which tells what they are (`inputs.py`)."""
-        self.stepped: list[tuple[str, str]] = []
-        """Pairs of inputs: one was handed to the `step` of the other."""
         self.ran: set[Code] = set()
         """The functions that were entered."""
         self.refused = 0
@@ -204,10 +189,16 @@ class Core:
     @property
     def place(self) -> Place:
         """Where the machine is: in a library's model, the line of the project that called into it."""
+        here = self._inner_frame
+        return Place(here.module.path, here.line)
+
+    @property
+    def _inner_frame(self) -> Running:
+        """The innermost frame that is the project's own."""
         here = self.frame
         while here.module.is_model and here.caller is not None:
             here = here.caller
-        return Place(here.module.path, here.line)
+        return here
 
     def site(self, node: ast.AST) -> Hashable:
         """What tells a node of the syntax from all others."""
@@ -220,13 +211,18 @@ class Core:
     def unknown(self, reason: str) -> Unknown:
         """A value that is not known, noted as not followed."""
         found = Unknown(reason, self.place)
-        self.unknowns.append(found)
+        self.trace.unknowns[found] = None
         return found
 
     @property
-    def not_followed(self) -> dict[Unknown, None]:
+    def events(self) -> tuple[Emitted, ...]:
+        """Each event once, in the order in which they came first."""
+        return tuple(self.trace.events)
+
+    @property
+    def not_followed(self) -> tuple[Unknown, ...]:
         """What was not followed, each once, in order."""
-        return dict.fromkeys(self.unknowns)
+        return tuple(self.trace.unknowns)
 
     def emit(self, kind: Kind, attributes: dict[str, Any], seen: Observation | None = None) -> None:
         """Leave an event. What a library's model computes and casts for itself is not the project's."""
@@ -242,8 +238,10 @@ class Core:
         grad = self.field(PROCESS, "grad")
         if isinstance(grad, Constant):
             attributes.setdefault("grad_mode", bool(grad.value))
-        event = Event(kind, self.frames(), len(self.events) + 1, **attributes)
-        self.events.append(Emitted(event, self.state.decisions, bool(self.partial) or self.is_over_budget, seen))
+        here = self._inner_frame
+        event = self.made.event(kind, here.module.path, here.symbol, here.line, attributes)
+        is_partial = bool(self.partial) or self.is_over_budget
+        self.trace.events[self.made.emitted(event, self.state.decisions, is_partial, seen)] = None
 
     def is_older(self, place: Place | None) -> bool:
         """Whether what was made at a place was there before the function at hand ran, or before a loop in it."""
@@ -260,7 +258,7 @@ class Core:
         """Note what is done with an input."""
         for atom in atoms(value) if use else ():
             if isinstance(atom, Option):
-                self.uses.append((atom.identity, use))
+                self.trace.uses[atom.identity, use] = None
 
     def frames(self) -> tuple[Frame, ...]:
         """The chain of calls, innermost first; a library's model has no place in it."""
@@ -293,12 +291,9 @@ class Core:
         value = self.state.store.read(address, name)
         if value.__class__ is OneOf:
             value = self.state.left_of(value)
-        if value is ABSENT:
-            return None
-        if isinstance(value, OneOf):
-            left = [case for case in value.cases if case[0].__class__ is not Absent]
-            return left[0][0] if len(left) == 1 else OneOf(tuple(left))
-        return value
+            if value.__class__ is OneOf:
+                value = present(value)
+        return None if value is ABSENT else value
 
     def map_field(self, address: Address, name: str, change: Callable[[Value | None], Value]) -> None:
         """Change a field, for each value that it may have."""

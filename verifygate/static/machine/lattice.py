@@ -53,6 +53,18 @@ def _contradict(one: Decisions, other: Decisions) -> bool:
     )
 
 
+@lru_cache(maxsize=50_000)
+def parting(one: Decisions, other: Decisions) -> tuple[Decisions, Decisions, Decisions]:
+    """The decisions that two states have both made, and those by which one and the other are kept apart."""
+    common = one & other
+    mine, theirs = one - common, other - common
+    opposed = {each.test for each in mine} & {each.test for each in theirs}
+    if opposed:
+        mine = frozenset(each for each in mine if each.test in opposed)
+        theirs = frozenset(each for each in theirs if each.test in opposed)
+    return common, mine, theirs
+
+
 def joined(values: Iterable[Value]) -> Value:
     """One value for all of these; there is at least one."""
     result: Value | None = None
@@ -65,6 +77,16 @@ def join(one: Value, other: Value, when: Decisions = NO_DECISIONS, otherwise: De
     """What is one value or the other: the one under the decisions `when`, the other under `otherwise`."""
     if one is other:
         return one
+    key = (id(one), id(other), when, otherwise)
+    known = _JOINS.get(key)
+    if known is None:
+        if len(_JOINS) >= _MOST_JOINS:
+            _JOINS.clear()
+        known = _JOINS[key] = (one, other, _join(one, other, when, otherwise))
+    return known[2]
+
+
+def _join(one: Value, other: Value, when: Decisions, otherwise: Decisions) -> Value:
     kind = one.__class__
     if kind is other.__class__ and one == other:
         return one
@@ -177,12 +199,41 @@ def _cut(atoms: list[Atom]) -> Value:
 
 def under(value: Value, decisions: Decisions) -> Value:
     """What is left of a value where these decisions were made."""
-    if not isinstance(value, OneOf) or not decisions:
+    if value.__class__ is not OneOf or not decisions:
         return value
-    left = [(atom, when) for atom, when in value.cases if not when or not contradict(when, decisions)]
-    if len(left) == 1:
-        return left[0][0]
-    return OneOf(tuple(left)) if left and len(left) < len(value.cases) else value
+    if value.left is None:
+        value.left = {}
+    found = value.left.get(decisions)
+    if found is None:
+        cases = tuple(each for each in value.cases if not each[1] or not contradict(each[1], decisions))
+        found = cases[0][0] if len(cases) == 1 else (OneOf(cases) if 0 < len(cases) < len(value.cases) else value)
+        value.left[decisions] = found
+    return found
+
+
+def present(value: OneOf) -> Value:
+    """The values that are there, of which one may be absent; there is at least one that is not."""
+    found = value.present
+    if found is None:
+        cases = tuple(each for each in value.cases if each[0] is not ABSENT)
+        found = value if len(cases) == len(value.cases) else (cases[0][0] if len(cases) == 1 else OneOf(cases))
+        value.present = found
+    return found
+
+
+@lru_cache(maxsize=20_000)
+def subject_of(test: str) -> str:
+    """What a test asks about: `args.dtype` of `args.dtype == 'half'`. The outcome of one may decide others of it."""
+    return test.partition(EQUALS)[0]
+
+
+def subjects_of(value: OneOf) -> frozenset[str]:
+    """What the decisions of a value ask about."""
+    found = value.subjects
+    if found is None:
+        found = frozenset(subject_of(each.test) for _, when in value.cases for each in when)
+        value.subjects = found
+    return found
 
 
 def forget(value: Value, tests: frozenset[str]) -> Value:
@@ -201,3 +252,6 @@ _MERGING: dict[type[Any], Callable[[Any, Any], Atom]] = {
     Tuple: joined_tuples,
 }
 _MERGED = frozenset(_MERGING)
+_MOST_JOINS = 50_000
+_JOINS: dict[tuple[int, int, Decisions, Decisions], tuple[Value, Value, Value]] = {}
+"""Joins that were made, with their operands, which so keep their identity."""

@@ -9,10 +9,11 @@ from verifygate.base.failures import contained, room_for_nesting, words_of
 from verifygate.base.records import record, replace
 from verifygate.static.machine.attributes import module_address
 from verifygate.static.machine.call import Library
-from verifygate.static.machine.core import Emitted, EndedError, Limits, OverBudgetError, Running
+from verifygate.static.machine.core import EndedError, Limits, OverBudgetError, Running
 from verifygate.static.machine.entries import Entry
 from verifygate.static.machine.inputs import Inputs
 from verifygate.static.machine.python.library import PYTHON
+from verifygate.static.machine.trace import Emitted
 from verifygate.static.machine.values import (
     Address,
     ClassValue,
@@ -144,4 +145,4 @@ def run(machine: Machine, entry: Entry) -> Outcome:
             pass
         except Exception as error:
             ended = f"the machine broke: {words_of(contained(error))}"
-    return Outcome(entry, tuple(machine.events), tuple(machine.not_followed), machine.steps, ended)
+    return Outcome(entry, machine.events, machine.not_followed, machine.steps, ended)

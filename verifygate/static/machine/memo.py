@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from verifygate.base.records import record, replace
-from verifygate.events.record import Event, Frame
-from verifygate.static.machine.core import Core, Emitted, EndedError, Running
+from verifygate.base.records import record
+from verifygate.static.machine.core import Core, EndedError, Running
+from verifygate.static.machine.lattice import subject_of
 from verifygate.static.machine.observations import renamed
 from verifygate.static.machine.renaming import Renaming
-from verifygate.static.machine.store import Cell, State, Touched, held, subject_of
-from verifygate.static.machine.values import Address, Code, Context, Decisions, FunctionValue, Place, Unknown, Value
-from verifygate.static.uses.roles import Use
+from verifygate.static.machine.store import Cell, State, Touched, held
+from verifygate.static.machine.trace import Trace
+from verifygate.static.machine.values import Address, Code, Context, Decisions, FunctionValue, Place, Value
 
 _MOST_OUTCOMES = 12
 """Outcomes that are kept of one function, the latest."""
@@ -69,12 +69,7 @@ class Kept:
     outside: str
     """The calls and rounds around it, where it made tests on data."""
     tests: tuple[str, ...]
-    unknowns: tuple[Unknown, ...]
-    uses: tuple[tuple[str, Use], ...]
-    stepped: tuple[tuple[str, str], ...]
-    frames: int
-    """How many frames of an event are those around the call."""
-    events: tuple[Emitted, ...]
+    trace: Trace
 
 
 class Memo(Core):
@@ -125,20 +120,21 @@ class Memo(Core):
     def _run_and_keep(self, given: Given, run: Callable[[], Value], kept: list[Kept]) -> Value:
         refused, decisions, partial, uncaught = self.refused, self.state.decisions, self.partial, self.uncaught
         outside = self.outside if given.function is not None else ""
-        tests, events, unknowns = len(self.tests), len(self.events), len(self.unknowns)
+        tests = len(self.tests)
         modules, raised = len(self.modules_loaded), len(self.handlers[-1]) if self.handlers else 0
         classes, variables = self.classes, dict(given.variables)
-        uses, stepped = len(self.uses), len(self.stepped)
-        depth, frames = (self.frame.depth, len(self.frames())) if self._has_frame else (0, 0)
+        depth = self.frame.depth if self._has_frame else 0
         result: Value | None = None
-        self.partial = 0
+        trace, around = Trace(), self.trace
+        self.partial, self.trace = 0, trace
         log = self.state.store.watch()
         try:
             result = run()
         except EndedError:
             pass
         finally:
-            self.partial = partial
+            self.partial, self.trace = partial, around
+            self._leave_again(trace, partial=bool(partial))
             self.state.store.logs.pop()
             self._pass_on(log)
         if self.refused == refused and not self.is_over_budget:
@@ -157,17 +153,11 @@ class Memo(Core):
                 tuple(self.modules_loaded)[modules:],
                 outside if len(self.tests) != tests else "",
                 tuple(self.tests[tests:]),
-                tuple(dict.fromkeys(self.unknowns[unknowns:])),
-                tuple(dict.fromkeys(self.uses[uses:])),
-                tuple(dict.fromkeys(self.stepped[stepped:])),
-                frames,
-                tuple(self.events[events:]),
+                trace,
             )
             log.start = ()
             kept.append(made)
             del kept[:-_MOST_OUTCOMES]
-        if partial:
-            self.events[events:] = [replace(each, is_partial=True) for each in self.events[events:]]
         if result is None:
             raise EndedError
         return result
@@ -272,9 +262,6 @@ class Memo(Core):
             self.outer[renaming.address(address)] = None if around is None else renaming.address(around)
         self.modules_loaded |= dict.fromkeys(kept.modules)
         self.tests += [renaming.test(each) for each in kept.tests]
-        self.unknowns += kept.unknowns
-        self.uses += kept.uses
-        self.stepped += kept.stepped
         self.ran |= kept.touched.entered
         if kept.result is None:
             raise EndedError
@@ -308,20 +295,31 @@ class Memo(Core):
         log.deepest = max(log.deepest, (self.frame.depth if self._has_frame else 0) + kept.calls_below)
 
     def _emit_again(self, kept: Kept, renaming: Renaming) -> None:
-        if not kept.events:
+        here, is_partial = self.state.decisions, bool(self.partial)
+        if here == kept.before and not is_partial and not renaming.is_needed and not renaming.tests:
+            self.trace.add(kept.trace)
             return
-        around = self.frames() if self._has_frame else ()
-        decisions, is_partial = self.state.decisions, bool(self.partial)
-        for each in kept.events:
-            event = each.event
-            frames = event.frames[: len(event.frames) - kept.frames] + around
-            made = _renumbered(event, frames, len(self.events) + 1)
-            decided = decisions | renaming.decisions(each.decisions - kept.before)
-            seen = (
-                None if each.seen is None else renamed(each.seen, renaming.address, renaming.decisions, renaming.place)
-            )
-            is_after = is_partial or each.is_partial
-            self.events.append(replace(each, event=made, decisions=decided, is_partial=is_after, seen=seen))
+        decided: dict[Decisions, Decisions] = {}
+        for each in kept.trace.events:
+            decisions = decided.get(each.decisions)
+            if decisions is None:
+                decisions = here | renaming.decisions(each.decisions - kept.before)
+                decided[each.decisions] = decisions
+            seen = each.seen
+            if seen is not None:
+                seen = renamed(seen, renaming.address, renaming.decisions, renaming.place)
+            again = self.made.emitted(each.event, decisions, is_partial or each.is_partial, seen)
+            self.trace.events[again] = None
+        self.trace.add_but_events(kept.trace)
+
+    def _leave_again(self, trace: Trace, *, partial: bool) -> None:
+        """What a call has left, its caller leaves as well."""
+        if not partial:
+            self.trace.add(trace)
+            return
+        for each in trace.events:
+            self.trace.events[self.made.emitted(each.event, each.decisions, True, each.seen)] = None
+        self.trace.add_but_events(trace)
 
 
 def _is_inside(place: Place, kept: Kept) -> bool:
@@ -336,12 +334,3 @@ def _is_inside(place: Place, kept: Kept) -> bool:
 
 def _left_in(state: State, decisions: Decisions, log: Touched) -> Left:
     return Left(state.decisions - decisions, state.store.changes(log.start))
-
-
-def _renumbered(event: Event, frames: tuple[Frame, ...], number: int) -> Event:
-    """The same event at another place in the order of the run."""
-    made: Event = object.__new__(Event)
-    for name in Event.__match_args__:
-        setattr(made, name, getattr(event, name))
-    made.frames, made.number = frames, number  # type: ignore[misc]
-    return made

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from verifygate.base.records import record
 from verifygate.events.record import Kind
 from verifygate.static.machine.call import Library
-from verifygate.static.machine.core import Emitted, Limits
+from verifygate.static.machine.core import Limits
 from verifygate.static.machine.entries import Entry
 from verifygate.static.machine.inputs import Roles, roles_by_use
 from verifygate.static.machine.machine import Machine, Outcome, run
 from verifygate.static.machine.observations import Optimized
+from verifygate.static.machine.trace import Emitted
 from verifygate.static.machine.values import Address, Unknown
 from verifygate.static.symbols.program import Program
 from verifygate.static.uses.roles import Evidence
@@ -60,7 +61,7 @@ def runs_of(
 
 def _run(machine: Machine, entry: Entry, limits: Limits, ran: set[tuple[str, int]]) -> Run:
     outcome = _once(machine, entry, limits, {})
-    roles = roles_by_use(machine.uses, machine.stepped) if entry.symbol else {}
+    roles = roles_by_use(machine.trace.uses, machine.trace.stepped) if entry.symbol else {}
     if any(role[1] >= Evidence.NAME for role in roles.values()):
         outcome = _once(machine, entry, limits, roles)
     ran |= {(each.module.path, each.node.lineno) for each in machine.ran}

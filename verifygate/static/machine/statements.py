@@ -38,7 +38,10 @@ class Statements(Imports, Managers, Loops):
 
     def run_block(self, body: list[ast.stmt]) -> bool:
         """Run statements one after another; tells whether the last one goes on."""
-        return all(self.run_statement(each) for each in body)
+        for each in body:  # noqa: SIM110 - runs for each statement: a generator costs as much as it saves lines
+            if not self.run_statement(each):
+                return False
+        return True
 
     def run_statement(self, node: ast.stmt) -> bool:
         """Run one statement; tells whether it goes on to the next."""
@@ -46,16 +49,27 @@ class Statements(Imports, Managers, Loops):
         if self.steps > self.limits.steps * _FAR_PAST:
             raise OverBudgetError
         self.frame.line = node.lineno
-        run = _KINDS.get(kind_of(node))
-        if self.observer is not None and isinstance(node, _COMPOUND):
-            self.observer(self.place)
+        run = _KINDS.get(node.__class__) or _KINDS.get(kind_of(node))
+        if self.observer is not None:
+            return self._observed(self.observer, run, node)
         try:
-            goes_on = True if run is None else run(self, node)
+            return run is None or run(self, node)
         except EndedError:
             return False
-        if self.observer is not None and not isinstance(node, _COMPOUND):
+
+    def _observed(
+        self, observer: Callable[[Place], None], run: Callable[[Any, Any], bool] | None, node: ast.stmt
+    ) -> bool:
+        """Run a statement, and tell the observer."""
+        if isinstance(node, _COMPOUND):
+            observer(self.place)
+        try:
+            goes_on = run is None or run(self, node)
+        except EndedError:
+            return False
+        if not isinstance(node, _COMPOUND):
             self.frame.line = node.lineno
-            self.observer(self.place)
+            observer(self.place)
         return goes_on
 
     # -- simple ones ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ by that (`memo.py`).
 
 from __future__ import annotations
 
-from verifygate.static.machine.lattice import forget, join, under
+from verifygate.static.machine.lattice import forget, join, parting, subject_of, subjects_of, under
 from verifygate.static.machine.values import ABSENT, NO_DECISIONS, TRUE, Address, Code, Decisions, OneOf, Value
 
 Cell = dict[str, Value]
@@ -72,11 +72,6 @@ def held(cell: Cell, name: str) -> Value:
     if name == MANY:
         return TRUE if name in cell else ABSENT
     return cell.get(name, ABSENT)
-
-
-def subject_of(test: str) -> str:
-    """What a test asks about: `args.dtype` of `args.dtype == 'half'`. The outcome of one may decide others of it."""
-    return test.partition(" == ")[0]
 
 
 class Store:
@@ -150,10 +145,13 @@ class Store:
 
     def write(self, address: Address, name: str, value: Value) -> None:
         """Set one field: for good where the address is one object, else to what it was or this."""
-        cell = self._owned(address, name)
-        if MANY in cell and (before := cell.get(name, ABSENT)) is not ABSENT:
+        self._log_change(address, name)
+        cell = self._cell(address)
+        before = cell.get(name, ABSENT)
+        if before is not ABSENT and MANY in cell:
             value = join(before, value)
-        cell[name] = value
+        if value is not before or name not in cell:
+            self._writable(address, cell)[name] = value
 
     def remove(self, address: Address, name: str) -> None:
         cell = self._owned(address, name)
@@ -192,13 +190,20 @@ class Store:
 
     def _owned(self, address: Address, name: str) -> Cell:
         """The cell to write a field into."""
+        self._log_change(address, name)
+        return self._writable(address, self._cell(address))
+
+    def _log_change(self, address: Address, name: str) -> None:
         if self.logs:
             log = self.logs[-1]
-            log.touch(address, name)
-            log.touch(address, MANY)
-        cell = self._own.get(address)
-        if cell is None or cell is _NOTHING:
-            cell = self._own[address] = dict(self._cell(address))
+            if address not in log.whole:
+                log.touch(address, name)
+                log.touch(address, MANY)
+
+    def _writable(self, address: Address, cell: Cell) -> Cell:
+        """The cell that is at an address, or a copy of it that nobody else has."""
+        if self._own.get(address) is not cell or cell is _NOTHING:
+            cell = self._own[address] = cell.copy()
         return cell
 
     def changes(self, since: tuple[Layer, ...]) -> dict[Address, Cell]:
@@ -216,12 +221,14 @@ class Store:
 
     def change(self, address: Address, changed: Cell) -> None:
         """Write fields as a call that ran before has written them."""
-        cell = self._own.get(address)
-        if cell is None or cell is _NOTHING:
-            cell = self._own[address] = dict(self._cell(address))
+        cell = self._cell(address)
         for name, value in changed.items():
-            if value is ABSENT and name != MANY:
-                cell.pop(name, None)
+            is_gone = value is ABSENT and name != MANY
+            if is_gone is (name not in cell) and (is_gone or cell[name] is value):
+                continue
+            cell = self._writable(address, cell)
+            if is_gone:
+                del cell[name]
             else:
                 cell[name] = value
 
@@ -233,6 +240,8 @@ class Store:
 
     def joined(self, other: Store, when: Decisions = NO_DECISIONS, otherwise: Decisions = NO_DECISIONS) -> Store:
         """One store for both; what differs is the one under `when` and the other under `otherwise`."""
+        if not self._own and not other._own and self._layers is other._layers:
+            return self
         shared = _shared(self._layers, other._layers)
         mine, theirs = self._written(shared), other._written(shared)
         if not mine and not theirs:
@@ -315,15 +324,14 @@ def _found(layers: tuple[Layer, ...], address: Address) -> Cell:
 
 def _joined_cells(mine: Cell, theirs: Cell, when: Decisions, otherwise: Decisions) -> Cell:
     changed: Cell = {}
-    for name, value in theirs.items():
+    for name in [name for name, value in theirs.items() if mine.get(name) is not value]:
         own = mine.get(name, ABSENT)
-        if own is not value:
-            both = join(own, value, when, otherwise)
-            if both is not own or name not in mine:
-                changed[name] = both
-    for name, value in mine.items():
-        if name not in theirs:
-            changed[name] = join(value, ABSENT, when, otherwise)
+        both = join(own, theirs[name], when, otherwise)
+        if both is not own or name not in mine:
+            changed[name] = both
+    if len(mine) + len(changed) > len(theirs):
+        for name in mine.keys() - theirs.keys():
+            changed[name] = join(mine[name], ABSENT, when, otherwise)
     return {**mine, **changed} if changed else mine
 
 
@@ -365,8 +373,13 @@ class State:
 
     def left_of(self, value: Value) -> Value:
         """A value as far as the decisions leave it open."""
-        for _, when in value.cases if isinstance(value, OneOf) else ():
-            self.ask(when)
+        if value.__class__ is not OneOf:
+            return value
+        subjects = subjects_of(value)
+        if not subjects:
+            return value
+        if self.store.logs:
+            self.store.logs[-1].tests |= subjects
         return under(value, self.decisions)
 
     def ask(self, decisions: Decisions) -> None:
@@ -376,15 +389,7 @@ class State:
 
     def parting(self, other: State) -> tuple[Decisions, Decisions, Decisions]:
         """The decisions that both have made, and those by which one and the other are kept apart."""
-        if self.decisions is other.decisions or self.decisions == other.decisions:
-            return self.decisions, NO_DECISIONS, NO_DECISIONS
-        common = self.decisions & other.decisions
-        mine, theirs = self.decisions - common, other.decisions - common
-        opposed = {each.test for each in mine} & {each.test for each in theirs}
-        if opposed:
-            mine = frozenset(each for each in mine if each.test in opposed)
-            theirs = frozenset(each for each in theirs if each.test in opposed)
-        return common, mine, theirs
+        return parting(self.decisions, other.decisions)
 
     def joined(self, other: State) -> State:
         """One state for both: decisions that both have made hold, and the others stay with what differs by them."""

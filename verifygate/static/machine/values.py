@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
 from verifygate.base.records import field, record
@@ -94,7 +94,9 @@ class Constant:
     """`True`, `1` and `1.0` are equal in Python, and three values here."""
 
 
-def constant(value: object) -> Constant:
+@lru_cache(maxsize=20_000, typed=True)
+def constant(value: Hashable) -> Constant:
+    """The constant of a value; the same object where it was made before."""
     return Constant(value, value.__class__)
 
 
@@ -396,11 +398,17 @@ NONE = constant(None)
 TRUE, FALSE = constant(True), constant(False)
 
 
-@record
+@record(frozen=False)  # for what is worked out once
 class OneOf:
     """One of several values, each under the decisions that lead to it."""
 
     cases: tuple[tuple[Atom, Decisions], ...]
+    subjects: frozenset[str] | None = field(default=None, compare=False)
+    """What its decisions ask about, once that has been asked (`subjects_of`)."""
+    left: dict[Decisions, Value] | None = field(default=None, compare=False)
+    """What decisions leave of it, as far as that has been asked (`under`)."""
+    present: Value | None = field(default=None, compare=False)
+    """It without what is absent, once that has been asked (`lattice.present`)."""
 
 
 Atom: TypeAlias = (

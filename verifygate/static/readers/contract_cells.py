@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from verifygate.base.records import record, replace
 from verifygate.events.record import Dtypes, Kind
 from verifygate.model.precision_contract import Aspect
-from verifygate.static.machine.core import Emitted
 from verifygate.static.machine.observations import Optimized
 from verifygate.static.machine.programs import Run
+from verifygate.static.machine.trace import Emitted
 from verifygate.static.machine.values import Decisions, Place
 from verifygate.static.readers.judgement import options
 

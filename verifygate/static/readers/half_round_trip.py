@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from verifygate.base.records import record
 from verifygate.events.record import Dtypes
 from verifygate.model import Severity
-from verifygate.static.machine.core import Emitted
 from verifygate.static.machine.observations import Cast, Loaded, Optimized, Weights
 from verifygate.static.machine.programs import Run
+from verifygate.static.machine.trace import Emitted
 from verifygate.static.machine.values import Part, Place
 from verifygate.static.readers.judgement import Judged, Violated, judged
 

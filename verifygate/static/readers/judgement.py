@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import record
 from verifygate.model import Severity
-from verifygate.static.machine.core import Emitted
 from verifygate.static.machine.expressions import DATA
 from verifygate.static.machine.observations import Weights
+from verifygate.static.machine.trace import Emitted
 from verifygate.static.machine.values import Decisions, Place
 from verifygate.static.uses.roles import Evidence
 

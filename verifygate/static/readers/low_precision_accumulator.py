@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from verifygate.model import Severity
-from verifygate.static.machine.core import Emitted
 from verifygate.static.machine.observations import Accumulated
 from verifygate.static.machine.programs import Run
+from verifygate.static.machine.trace import Emitted
 from verifygate.static.machine.values import Part, Place
 from verifygate.static.readers.judgement import Violated, judged
 

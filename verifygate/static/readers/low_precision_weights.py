@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.events.record import Kind
 from verifygate.model import Severity
-from verifygate.static.machine.core import Emitted
 from verifygate.static.machine.observations import Optimized
 from verifygate.static.machine.programs import Run
+from verifygate.static.machine.trace import Emitted
 from verifygate.static.machine.values import Address
 from verifygate.static.readers.judgement import Judged, Violated, by_part, judged
 

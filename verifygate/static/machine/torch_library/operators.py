@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TypeVar
 
@@ -46,9 +46,9 @@ _DUNDERS = {
 """`__and__` of a tensor -> the function of torch that it is; `__rand__` and `__iand__` go by the same."""
 
 
-@record
+@record(eq=False)
 class Operator:
-    """A function of torch on tensors, or a method of one."""
+    """A function of torch on tensors, or a method of one. There is one object for each row and name."""
 
     name: str
     """Canonical: `torch.sum` for the method too, where torch has both."""
@@ -77,8 +77,7 @@ class Operator:
     @property
     def in_place(self) -> bool:
         """Whether it writes into its first operand."""
-        last = self.name.rpartition(".")[2]
-        return last.endswith("_") and not last.endswith("__")
+        return self.name.endswith("_") and not self.name.endswith("__")
 
     @property
     def gives_tensors(self) -> bool:
@@ -109,6 +108,7 @@ class Operator:
         return positional[position] if in_place and position is not None else keywords.get("dtype")
 
 
+@lru_cache(maxsize=5_000)
 def operator(name: str, keywords: frozenset[str] = frozenset()) -> Operator | None:
     """The operator of that name; None for what is none, or is not known.
 
@@ -163,6 +163,13 @@ def result_dtypes(
         region: Device type and dtype of the autocast region that is on for the operands' device; None outside.
         default: What `torch.get_default_dtype()` is.
     """
+    return _result_dtypes(operator, tuple(operands), region, default)
+
+
+@lru_cache(maxsize=20_000)
+def _result_dtypes(
+    operator: Operator, operands: tuple[Operand, ...], region: tuple[str, str] | None, default: str
+) -> tuple[Dtypes, ...]:
     policy = operator.autocast(region[0]) if region is not None else Autocast.KEEP
     if policy is Autocast.UNKNOWN:
         return (frozenset(),) * len(operator.results)

@@ -71,8 +71,14 @@ LOSSES = frozenset(
 """Functions whose result is a loss."""
 
 
-def tensors_in(value: Value | None, call: Call) -> Iterator[Tensor]:
+def tensors_in(value: Value | None, call: Call) -> Iterable[Tensor]:
     """The tensors of an argument, in lists and tuples too."""
+    if value.__class__ is Tensor:
+        return (value,)
+    return () if value.__class__ is Constant else _tensors_in(value, call)
+
+
+def _tensors_in(value: Value | None, call: Call) -> Iterator[Tensor]:
     for atom in atoms(value) if value is not None else ():
         if isinstance(atom, Tensor):
             yield atom
