@@ -155,7 +155,6 @@ def _computed(
         from verifygate.base.records import replace
         from verifygate.check.part_cache import KeptParts
         from verifygate.check.report_scope import as_typed, within
-        from verifygate.configured_precision.drivers import Drivers
         from verifygate.static.engine import Means, analyse
         from verifygate.static.registry import load_rules
 
@@ -166,9 +165,7 @@ def _computed(
         means = Means(options.jobs, kept, timings, lets_go=True)
         outcome = analyse(asked.sources, choice, with_constructs=False, about=about, means=means)
         whole = report_of(outcome, folder_in_repository(Path.cwd()), asked.sources)
-        drivers = () if whole.contract.rows else Drivers(asked.sources.configuration).all()
-        if len(drivers) == 1:
-            whole = replace(whole, contract=drivers[0].contract)
+        whole, drivers = _with_driver(whole, asked)
         report = within(whole, asked)
     if old.commit or old.baseline is not None:
         from verifygate.check.known_findings import apart
@@ -193,8 +190,8 @@ def _computed(
             *_not_looked_at(asked, outcome, choice, around),
             *_about_the_exit_code(options, report, fails=fails),
         ]
-        if len(drivers) > 1:
-            told.append(f"{len(drivers)} configurations train by themselves: see `verifygate contract`")
+        if drivers > 1:
+            told.append(f"{drivers} configurations train by themselves: see `verifygate contract`")
         # How many can be fixed is known when the fixes are built, which takes longer than to find the faults.
         texts = tuple(
             render_check(_for(each.format, shown, options), each.format, [*_fixes_told(report, each.format), *told])
@@ -204,6 +201,15 @@ def _computed(
     return CheckOutput(
         texts, 2 if gaps else int(fails), not_analysed_lines(shown.not_analysed), keeps=not outcome.gave_up
     )
+
+
+def _with_driver(report: CheckReport, asked: Asked) -> tuple[CheckReport, int]:
+    """With the contract of the one configuration that trains by itself, where no program does; and how many do."""
+    from verifygate.base.records import replace
+    from verifygate.configured_precision.drivers import Drivers
+
+    drivers = () if report.contract.rows else Drivers(asked.sources.configuration).all()
+    return (replace(report, contract=drivers[0].contract) if len(drivers) == 1 else report), len(drivers)
 
 
 def report_of(outcome: AnalysisResult, folder: str = "", sources: Sources | None = None) -> CheckReport:

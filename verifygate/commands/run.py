@@ -103,9 +103,7 @@ def run(
     from verifygate.merge import handed_in
     from verifygate.model import Verdict
 
-    wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
-    for name in wanted:
-        _one_of(name, run_formats(), "--format")
+    wanted = _wanted(formats)
     job = GithubJob(os.environ) if github_job else None
     here = load(config, Path.cwd())
     event = _event(here.root, since) if ci else None
@@ -139,6 +137,14 @@ def run(
         click.echo("".join(render(report, "github").values()), nl=False)
     advised = report.advisory is not None and report.advisory.in_force
     return 0 if report.verdict is Verdict.PASS or advised else 1
+
+
+def _wanted(formats: tuple[str, ...]) -> tuple[str, ...]:
+    """The formats to write. Raises UsageError for one that there is not."""
+    wanted = tuple(dict.fromkeys((*formats, "json"))) if formats else ("md", "json")
+    for name in wanted:
+        _one_of(name, run_formats(), "--format")
+    return wanted
 
 
 def _folder(report_dir: Path | None, root: Path, history: Path | None) -> Path:
