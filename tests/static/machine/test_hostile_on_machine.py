@@ -19,6 +19,7 @@ SOURCES = {
     "many independent tests": "".join(f"if u{n} > 0:\n    x = {n}\n" for n in range(300)),
     "texts and numbers that double": "x, y = 'a' * 9999, 3\n" + "x = x + x\ny = y * y\n" * 100,
     "widths of formats": "f'{1:>1000000000}'\n'%*d' % (10**9, 1)\n'a'.ljust(10**9)\n'{:>99999999}'.format(1)\n",
+    "results that have no hash": "x = ''.maketrans('a', 'b')\nif x: y = {x: 1}\n",
     "ranges": "for i in range(10**18): pass\nlist(range(10**18))\nrange(1, 2, 0)\nrange('a')\n[0] * 10**18\n",
     "containers that hold themselves": "l = []\nl.append(l)\nd = {}\nd['d'] = d\nf(l, **d)\nfor x in l: x += l\n",
     "methods that call themselves": (

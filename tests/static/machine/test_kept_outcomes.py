@@ -109,6 +109,17 @@ def test_what_is_kept_changes_no_value_and_no_event(text: str, is_answered: bool
     assert _events(kept) == _events(afresh)
 
 
+def test_an_event_is_one_object_however_often_it_happens() -> None:
+    text = f"import torch\n{STEP}net = torch.nn.Linear(2, 2)\n" + "step(net)\n" * 5
+    machine = Machine(program_of(text), LIBRARIES)
+    assert machine.run_module(MAIN)
+    assert machine.replayed == 4
+    assert [(each.event.operator, each.event.line) for each in machine.events] == [
+        ("torch.randn", 4),
+        ("torch.nn.functional.linear", 4),
+    ]
+
+
 def test_what_is_answered_comes_from_where_its_own_tensors_were_made() -> None:
     zero = "torch.zeros((), dtype=torch.float16)"
     text = f"def add(total):\n    total.add_(1.0)\n    return {zero}\na = {zero}\nb = {zero}\nadd(a)\nadd(add(b))\n"

@@ -6,6 +6,8 @@ import pytest
 from run_text import run, shown, value, variable
 
 from verifygate.static.machine.lattice import atoms
+from verifygate.static.machine.store import Store
+from verifygate.static.machine.values import Address, Constant, constant
 
 OPTIONS = """
 import argparse
@@ -201,3 +203,14 @@ def test_a_parser_keeps_every_option_and_a_namespace_has_no_methods() -> None:
     lines += "".join(f"parser.add_argument('--o{number}')\n" for number in range(70))
     machine = run(f"{lines}args = parser.parse_args()\nx = (args.o3, args.o69, args.other)")
     assert variable(machine, "x") == "(<args.o3>, <args.o69>, <args.?>)"
+
+
+@pytest.mark.parametrize("several_first", [True, False])
+def test_an_address_of_several_objects_stands_for_several_after_a_join(several_first: bool) -> None:
+    address, start = Address("site", None), Store()
+    start.make(address, {"x": constant(1)})
+    one, two = start.fork(), start.fork()
+    two.make(address, {"x": constant(1)})
+    both = two.joined(one) if several_first else one.joined(two)
+    both.write(address, "x", constant(2))
+    assert {atom.value for atom in atoms(both.read(address, "x")) if isinstance(atom, Constant)} == {1, 2}

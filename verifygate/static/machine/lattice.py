@@ -252,6 +252,6 @@ _MERGING: dict[type[Any], Callable[[Any, Any], Atom]] = {
     Tuple: joined_tuples,
 }
 _MERGED = frozenset(_MERGING)
-_MOST_JOINS = 50_000
+_MOST_JOINS = 20_000
 _JOINS: dict[tuple[int, int, Decisions, Decisions], tuple[Value, Value, Value]] = {}
 """Joins that were made, with their operands, which so keep their identity."""

@@ -206,6 +206,8 @@ def _of_text(name: str) -> Handler:
             result = getattr(text, name)(*given)
         except (TypeError, ValueError, AttributeError):
             return call.unknown(f"`{name}` of a text fails")
+        if isinstance(result, dict):  # of `maketrans`
+            return call.unknown(f"no model of `builtins.str.{name}`")
         if isinstance(result, list | tuple):
             return call.listed(map(constant, result)) if isinstance(result, list) else tuple_of(*map(constant, result))
         return (
