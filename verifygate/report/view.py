@@ -369,7 +369,9 @@ class View:
     def kept(self) -> str:
         """Which stages did not run, and since when their results are kept; empty where all ran."""
         kept = [f"{stage.stage} from {stage.kept}" for stage in self.report.stages if stage.kept]
-        said = "not run again, because nothing that it can read has changed since (`--fresh` runs it)"
+        said = (
+            "not run again, because nothing that the project's programs can read has changed since (`--fresh` runs all)"
+        )
         return f"{', '.join(kept)}: {said}" if kept else ""
 
     @property
