@@ -95,6 +95,7 @@ def runs(text: str) -> tuple[Machine, Machine]:
         ("for _ in range(99):\n    x = reads('m')\n    state['m'] = 4", False),
         ("for _ in range(99):\n    x = hasattr(counter, 'm') and counter.m\n    counter.m = 4", False),
         ("for _ in range(99):\n    x = tests(3)", True),
+        ("for k in range(99):\n    x = pure(1 if unheard_of > k else None)", True),
         (RAISES, True),
         (
             f"{STEP}for each in (False, True):\n    with torch.autocast('cuda', enabled=each):\n        x = step(net)",
@@ -108,6 +109,14 @@ def test_what_is_kept_changes_no_value_and_no_event(text: str, is_answered: bool
     assert variable(kept, "x") == variable(afresh, "x")
     assert variable(kept, "state") == variable(afresh, "state")
     assert _events(kept) == _events(afresh)
+
+
+def test_a_test_of_the_round_before_is_another_than_that_of_this_round() -> None:
+    text = (
+        "before = False\nfor k in range(9):\n    now = unheard_of > k\n    if not now and before:\n        x = 'a'\n"
+    )
+    for machine in runs(f"{text}    before = now\n"):
+        assert "'a'" in variable(machine, "x").split(" | ")
 
 
 def test_what_is_answered_comes_from_where_its_own_tensors_were_made() -> None:

@@ -10,6 +10,7 @@ from verifygate.static.machine.values import (
     ABSENT,
     NO_DECISIONS,
     Atom,
+    Condition,
     Decision,
     Decisions,
     Items,
@@ -187,11 +188,16 @@ def under(value: Value, decisions: Decisions) -> Value:
 
 def forget(value: Value, tests: frozenset[str]) -> Value:
     """The same value without the decisions of tests whose outcome is another one from here on."""
-    if not isinstance(value, OneOf) or not any(each.test in tests for _, when in value.cases for each in when):
+    if isinstance(value, Condition):
+        return Unknown("a condition on data") if value.test in tests else value
+    if not isinstance(value, OneOf) or not any(
+        (atom.__class__ is Condition and atom.test in tests) or any(each.test in tests for each in when)
+        for atom, when in value.cases
+    ):
         return value
     found: list[tuple[Atom, Decisions]] = []
     for atom, when in value.cases:
-        _add(found, atom, frozenset(each for each in when if each.test not in tests))
+        _add(found, forget(atom, tests), frozenset(each for each in when if each.test not in tests))
     return _of(found)
 
 
