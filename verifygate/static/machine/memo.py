@@ -5,7 +5,7 @@ too), what was asked of the decisions, the modules that were loaded. A record ho
 called from, and for every entry of a tree: addresses are matched in the order in which they were read, and what the
 call made is renamed (`renaming.py`). The bodies of modules are kept in the same way.
 
-Nothing is kept of a call that was cut by a limit.
+Nothing is kept of a call that was cut by a limit, or by a recursion that began around it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable
 
 from verifygate.base.records import record, replace
 from verifygate.events.record import Event, Frame
-from verifygate.static.machine.core import Core, Emitted, EndedError, Running
+from verifygate.static.machine.core import NOT_CUT, Core, Emitted, EndedError, Running
 from verifygate.static.machine.observations import renamed
 from verifygate.static.machine.renaming import Renaming
 from verifygate.static.machine.store import Cell, State, Touched, held, subject_of
@@ -123,7 +123,7 @@ class Memo(Core):
         return self._run_and_keep(given, run, kept)
 
     def _run_and_keep(self, given: Given, run: Callable[[], Value], kept: list[Kept]) -> Value:
-        refused, decisions, partial, uncaught = self.refused, self.state.decisions, self.partial, self.uncaught
+        cut, decisions, partial, uncaught = self.cut, self.state.decisions, self.partial, self.uncaught
         outside = self.outside if given.function is not None else ""
         tests, events, unknowns = len(self.tests), len(self.events), len(self.unknowns)
         modules, raised = len(self.modules_loaded), len(self.handlers[-1]) if self.handlers else 0
@@ -131,7 +131,7 @@ class Memo(Core):
         uses, stepped = len(self.uses), len(self.stepped)
         depth, frames = (self.frame.depth, len(self.frames())) if self._has_frame else (0, 0)
         result: Value | None = None
-        self.partial = 0
+        self.partial, self.cut = 0, NOT_CUT
         log = self.state.store.watch()
         try:
             result = run()
@@ -141,7 +141,9 @@ class Memo(Core):
             self.partial = partial
             self.state.store.logs.pop()
             self._pass_on(log)
-        if self.refused == refused and not self.is_over_budget:
+        is_whole = self.cut > depth and not self.is_over_budget
+        self.cut = min(self.cut, cut)
+        if is_whole:
             made = Kept(
                 Given(given.key, given.function, variables, given.context),
                 decisions,
