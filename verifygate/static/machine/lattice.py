@@ -188,17 +188,21 @@ def under(value: Value, decisions: Decisions) -> Value:
 
 def forget(value: Value, tests: frozenset[str]) -> Value:
     """The same value without the decisions of tests whose outcome is another one from here on."""
-    if isinstance(value, Condition):
-        return Unknown("a condition on data") if value.test in tests else value
-    if not isinstance(value, OneOf) or not any(
-        (atom.__class__ is Condition and atom.test in tests) or any(each.test in tests for each in when)
-        for atom, when in value.cases
+    if not isinstance(value, OneOf):
+        return _left(value, tests)
+    if not any(
+        _left(atom, tests) is not atom or any(each.test in tests for each in when) for atom, when in value.cases
     ):
         return value
     found: list[tuple[Atom, Decisions]] = []
     for atom, when in value.cases:
-        _add(found, forget(atom, tests), frozenset(each for each in when if each.test not in tests))
+        _add(found, _left(atom, tests), frozenset(each for each in when if each.test not in tests))
     return _of(found)
+
+
+def _left(atom: Atom, tests: frozenset[str]) -> Atom:
+    """An atom where the outcome of these tests is no longer known."""
+    return Unknown("a condition on data") if isinstance(atom, Condition) and atom.test in tests else atom
 
 
 _MERGING: dict[type[Any], Callable[[Any, Any], Atom]] = {
