@@ -94,6 +94,9 @@ def runs(text: str) -> tuple[Machine, Machine]:
         ("for _ in range(99):\n    x = reads('m')\n    state['m'] = 4", False),
         ("for _ in range(99):\n    x = hasattr(counter, 'm') and counter.m\n    counter.m = 4", False),
         ("for _ in range(99):\n    x = tests(3)", True),
+        ("for k in range(99):\n    x = pure(1 if unheard_of > k else None)", True),
+        ("def again(n):\n    return again(n) if unheard_of > n else n\nx = (again(1), again(1))", True),
+        ("def a(n):\n    return b(n)\ndef b(n):\n    return a(n) if unheard_of > n else n\nx = (a(1), b(1))", False),
         (RAISES, True),
         (
             f"{STEP}for each in (False, True):\n    with torch.autocast('cuda', enabled=each):\n        x = step(net)",
@@ -118,6 +121,12 @@ def test_an_event_is_one_object_however_often_it_happens() -> None:
         ("torch.randn", 4),
         ("torch.nn.functional.linear", 4),
     ]
+
+
+def test_a_test_of_the_round_before_is_another_than_that_of_this_round() -> None:
+    text = "before = False\nfor k in range(9):\n    now = unheard_of > k\n    if not now and before:\n        x = 'a'\n"
+    for machine in runs(f"{text}    before = now\n"):
+        assert "'a'" in variable(machine, "x").split(" | ")
 
 
 def test_what_is_answered_comes_from_where_its_own_tensors_were_made() -> None:

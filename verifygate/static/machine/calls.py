@@ -119,9 +119,8 @@ class Calls(Memo, Followed):
         code = function.code
         if code.is_generator:
             return self._generator(function, args, keywords, site)
-        reason = self._not_entered(code)
+        reason = self.not_entered(code)
         if reason:
-            self.refused += 1
             found = self.unknown(reason)
             self.reach((*args, *keywords.values()), reason)
             return found
@@ -133,16 +132,21 @@ class Calls(Memo, Followed):
         given = Given(key, function, variables, self.context.child(site))
         return self.remembered(given, lambda: self.run_function(function, variables, site))
 
-    def _not_entered(self, code: Code) -> str:
-        """Why a function is not followed here; empty where it is."""
+    def not_entered(self, code: Code) -> str:
+        """Why a function is not followed here, which is noted; empty where it is."""
         if self.is_over_budget:
+            self.cut = 0
             return f"the entry took more than {self.limits.steps} steps: `{code.name}` is not followed"
         here: Running | None = self.frame
         while here is not None:
             if here.code is code:
+                self.cut = min(self.cut, here.depth)
                 return f"`{code.name}` calls itself"
             here = here.caller
-        return f"calls nested deeper than {self.limits.depth}" if self.frame.depth >= self.limits.depth else ""
+        if self.frame.depth < self.limits.depth:
+            return ""
+        self.cut = 0
+        return f"calls nested deeper than {self.limits.depth}"
 
     def run_function(
         self,

@@ -92,9 +92,8 @@ class Containers(Conditions):
             finally:
                 self.frame, self.context = inner, inside
 
-        reason = self._not_entered(generator.function.code)
+        reason = self.not_entered(generator.function.code)
         if reason:
-            self.refused += 1
             return consumer(self.unknown(reason))
         try:
             return self.run_function(generator.function, dict(generator.arguments), generator.context.site, at_yield)

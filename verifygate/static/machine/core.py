@@ -54,6 +54,10 @@ MOST_ITEMS = 64
 """Elements of one container that are kept apart."""
 
 
+NOT_CUT = 1_000_000
+"""More than any depth of calls."""
+
+
 class EndedError(Exception):
     """The code at hand does not go on from here: it has raised, or left the process."""
 
@@ -157,8 +161,8 @@ class Core:
         """The tests on data that were given an identity, in order."""
         self.ran: set[Code] = set()
         """The functions that were entered."""
-        self.refused = 0
-        """Functions that were not entered, because of a limit or because they run already."""
+        self.cut = NOT_CUT
+        """How deep the outermost of the functions is that were not entered because they run already; 0 for a limit."""
         self.classes = 0
         """Classes that were made."""
         self.replayed = 0

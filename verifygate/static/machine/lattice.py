@@ -10,6 +10,7 @@ from verifygate.static.machine.values import (
     ABSENT,
     NO_DECISIONS,
     Atom,
+    Condition,
     Decision,
     Decisions,
     Items,
@@ -238,12 +239,21 @@ def subjects_of(value: OneOf) -> frozenset[str]:
 
 def forget(value: Value, tests: frozenset[str]) -> Value:
     """The same value without the decisions of tests whose outcome is another one from here on."""
-    if not isinstance(value, OneOf) or not any(each.test in tests for _, when in value.cases for each in when):
+    if not isinstance(value, OneOf):
+        return _left(value, tests)
+    if not any(
+        _left(atom, tests) is not atom or any(each.test in tests for each in when) for atom, when in value.cases
+    ):
         return value
     found: list[tuple[Atom, Decisions]] = []
     for atom, when in value.cases:
-        _add(found, atom, frozenset(each for each in when if each.test not in tests))
+        _add(found, _left(atom, tests), frozenset(each for each in when if each.test not in tests))
     return _of(found)
+
+
+def _left(atom: Atom, tests: frozenset[str]) -> Atom:
+    """An atom where the outcome of these tests is no longer known."""
+    return Unknown("a condition on data") if isinstance(atom, Condition) and atom.test in tests else atom
 
 
 _MERGING: dict[type[Any], Callable[[Any, Any], Atom]] = {

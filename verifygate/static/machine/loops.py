@@ -117,7 +117,7 @@ class Loops(Containers):
                 if number == most:
                     self.partial += 1
                 base, tests = head.fork(), len(self.tests)
-                end = self._round(node, begin, number, head)
+                end = self._round(node, begin, head)
                 if end is None:
                     break
                 after = [end]
@@ -133,12 +133,11 @@ class Loops(Containers):
         goes_on = self.go_on(left) and self.run_block(node.orelse)
         return self.go_on([*([self.state] if goes_on else []), *broken])
 
-    def _round(self, node: Any, begin: Callable[[], None], number: int, head: State) -> State | None:
+    def _round(self, node: Any, begin: Callable[[], None], head: State) -> State | None:
         """One round from a state; None where it never comes to its end."""
         frame = self.frame
         frame.continues = []
         self.state = head.fork()
-        self.rounds = (*self.rounds, number)
         frame.loops.append((node.lineno, node.end_lineno or 0))
         try:
             begin()
@@ -146,7 +145,6 @@ class Loops(Containers):
         except EndedError:
             goes_on = False
         finally:
-            self.rounds = self.rounds[:-1]
             frame.loops.pop()
         return join_states([*([self.state] if goes_on else []), *frame.continues])
 

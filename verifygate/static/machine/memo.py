@@ -5,7 +5,7 @@ too), what was asked of the decisions, the modules that were loaded. A record ho
 called from, and for every entry of a tree: addresses are matched in the order in which they were read, and what the
 call made is renamed (`renaming.py`). The bodies of modules are kept in the same way.
 
-Nothing is kept of a call that was cut by a limit.
+Nothing is kept of a call that was cut by a limit, or by a recursion that began around it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from verifygate.base.records import record
-from verifygate.static.machine.core import Core, EndedError, Running
+from verifygate.static.machine.core import NOT_CUT, Core, EndedError, Running
 from verifygate.static.machine.lattice import subject_of
 from verifygate.static.machine.observations import renamed
 from verifygate.static.machine.renaming import Renaming
@@ -118,7 +118,7 @@ class Memo(Core):
         return self._run_and_keep(given, run, kept)
 
     def _run_and_keep(self, given: Given, run: Callable[[], Value], kept: list[Kept]) -> Value:
-        refused, decisions, partial, uncaught = self.refused, self.state.decisions, self.partial, self.uncaught
+        cut, decisions, partial, uncaught = self.cut, self.state.decisions, self.partial, self.uncaught
         outside = self.outside if given.function is not None else ""
         tests = len(self.tests)
         modules, raised = len(self.modules_loaded), len(self.handlers[-1]) if self.handlers else 0
@@ -126,7 +126,7 @@ class Memo(Core):
         depth = self.frame.depth if self._has_frame else 0
         result: Value | None = None
         trace, around = Trace(), self.trace
-        self.partial, self.trace = 0, trace
+        self.partial, self.trace, self.cut = 0, trace, NOT_CUT
         log = self.state.store.watch()
         try:
             result = run()
@@ -137,7 +137,9 @@ class Memo(Core):
             self._leave_again(trace, partial=bool(partial))
             self.state.store.logs.pop()
             self._pass_on(log)
-        if self.refused == refused and not self.is_over_budget:
+        is_whole = self.cut > depth and not self.is_over_budget
+        self.cut = min(self.cut, cut)
+        if is_whole:
             made = Kept(
                 Given(given.key, given.function, variables, given.context),
                 decisions,

@@ -8,7 +8,17 @@ by that (`memo.py`).
 from __future__ import annotations
 
 from verifygate.static.machine.lattice import forget, join, parting, subject_of, subjects_of, under
-from verifygate.static.machine.values import ABSENT, NO_DECISIONS, TRUE, Address, Code, Decisions, OneOf, Value
+from verifygate.static.machine.values import (
+    ABSENT,
+    NO_DECISIONS,
+    TRUE,
+    Address,
+    Code,
+    Condition,
+    Decisions,
+    OneOf,
+    Value,
+)
 
 Cell = dict[str, Value]
 """The fields of one object."""
@@ -16,6 +26,7 @@ Layer = dict[Address, Cell]
 _NOTHING: Cell = {}
 _LAYERS_APART = 4
 """A layer has at least so many times the cells of the one above it."""
+_DECIDED = frozenset({Condition, OneOf})
 MANY = "#many"
 """The field of an address that stands for several objects: what is written there may be written to another one."""
 
@@ -309,7 +320,7 @@ class Store:
             return
         for address in self._written_since(_shared(self._layers, since._layers)):
             for name, value in list(self._cell(address).items()):
-                left = forget(value, tests) if value.__class__ is OneOf else value
+                left = forget(value, tests) if value.__class__ in _DECIDED else value
                 if left is not value:
                     self._owned(address, name)[name] = left
 
