@@ -83,7 +83,8 @@ def test_what_is_found_beyond_the_rules_is_right(rows: tuple[set[Row], set[Row]]
 
 def test_thresholds_are_those_of_the_rules() -> None:
     assert (weights.DEFAULT_RATES, weights.SMALL, weights.TINY) == (amp701._DEFAULT_RATES, amp701._SMALL, amp701._TINY)
-    assert {dtype.value: least for dtype, least in amp702._STILL.items()} == accumulator.STILL
+    assert {dtype.value: least for dtype, least in amp702._ROUNDED.items()} == accumulator.ROUNDED
+    assert amp702._FAR == accumulator.FAR
     assert {dtype: amp703._TOLD_APART[Dtype(dtype)] for dtype in positions.TOLD_APART} == positions.TOLD_APART
 
 

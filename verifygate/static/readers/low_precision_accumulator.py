@@ -11,8 +11,10 @@ from verifygate.static.machine.trace import Emitted
 from verifygate.static.machine.values import Part, Place
 from verifygate.static.readers.judgement import Violated, judged
 
-STILL = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
-"""Where an average takes less than this of each new weight, it stands still."""
+ROUNDED = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
+"""Half the distance to the next number, as a share of a number. Less than that, added to it, is lost."""
+FAR = 0.1
+"""An average that ends this far from the weights, as a share of them, is none of them."""
 _COUNTS_TO = {"bfloat16": "256", "float16": "2048"}
 _NEAR = 1e-6
 
@@ -23,14 +25,15 @@ def violations(runs: Iterable[Run]) -> Iterator[Violated]:
         kept: dict[frozenset[Part], float | None] = {}
         for each in run.events:
             seen = each.seen
-            if not isinstance(seen, Accumulated) or not seen.dtypes or not seen.dtypes <= STILL.keys():
+            if not isinstance(seen, Accumulated) or not seen.dtypes or not seen.dtypes <= ROUNDED.keys():
                 continue
             if seen.operation == "mul_":
                 kept[seen.parts] = seen.factor
             elif seen.parts:
                 share = seen.factor if seen.operation == "lerp_" else _share(seen.factor, kept.get(seen.parts))
-                if share is not None and 0 < min(share, 1 - share) < min(STILL[dtype] for dtype in seen.dtypes):
-                    yield _average(each, seen)
+                taken = 0.0 if share is None else min(share, 1 - share)
+                if taken > 0 and (far := min(ROUNDED[dtype] for dtype in seen.dtypes) / taken) >= FAR:
+                    yield _average(each, seen, far)
             elif seen.operation == "add_" and seen.is_one_number and seen.is_older:
                 yield _sum(each, seen)
 
@@ -42,13 +45,14 @@ def _share(added: float | None, kept: float | None) -> float | None:
     return added
 
 
-def _average(emitted: Emitted, seen: Accumulated) -> Violated:
-    dtype = min(seen.dtypes)
+def _average(emitted: Emitted, seen: Accumulated, far: float) -> Violated:
+    """`far` is the distance from the weights at which the average no longer moves, as a share of them."""
+    where = "and stands still" if far > 1.0 else f"which comes no nearer to them than {far:.0%} of their size"
     message = (
-        f"an average of weights is kept in {dtype}, and stands still: "
+        f"an average of weights is kept in {min(seen.dtypes)}, {where}: "
         "what it takes of the new ones is smaller than half the distance to the next number"
     )
-    return _violated(emitted, seen, message, "the average is made half")
+    return _violated(emitted, seen, message, "the average is made half", certain=far > 1.0)
 
 
 def _sum(emitted: Emitted, seen: Accumulated) -> Violated:
@@ -57,7 +61,7 @@ def _sum(emitted: Emitted, seen: Accumulated) -> Violated:
     return _violated(emitted, seen, message, "made in half precision")
 
 
-def _violated(emitted: Emitted, seen: Accumulated, message: str, made: str) -> Violated:
+def _violated(emitted: Emitted, seen: Accumulated, message: str, made: str, *, certain: bool = True) -> Violated:
     here = Place(emitted.event.file, emitted.event.line)
     verdict = judged(emitted, (), all_states=True)
     steps = [(seen.made, made)] if seen.made is not None else []
@@ -65,7 +69,7 @@ def _violated(emitted: Emitted, seen: Accumulated, message: str, made: str) -> V
         "AMP702",
         here,
         message,
-        verdict.certain,
+        certain and verdict.certain,
         Severity.MEDIUM,
         verdict.assumes,
         (*steps, (here, "it is added to")),
