@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from verifygate.base import answer_store
+from verifygate.base import answer_store, cache_folder
 from verifygate.check import answer_cache
 from verifygate.cli import main
 from verifygate.static import engine
@@ -57,7 +57,7 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def answers() -> list[Path]:
-    return sorted(Path(os.environ[answer_cache.VARIABLE]).glob("*.json"))
+    return sorted(Path(os.environ[cache_folder.VARIABLE]).glob("*.json"))
 
 
 @pytest.mark.parametrize("options", [[], ["--format", "json"], ["--format", "sarif"], ["--select", "AMP5"]])
@@ -194,7 +194,7 @@ def test_an_answer_under_the_name_of_another_is_none(project: Path, analysed: li
 def test_a_tree_brings_no_answers_of_its_own(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     main(["check"])
     assert sorted(path.name for path in project.iterdir()) == [".git", "other.py", "train.py"]
-    monkeypatch.delenv(answer_cache.VARIABLE)
+    monkeypatch.delenv(cache_folder.VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     monkeypatch.setenv("HOME", str(project.parent / "home"))
     folder = answer_store._folder()
@@ -232,9 +232,9 @@ def test_where_nothing_can_be_kept_all_is_worked_out(
 ) -> None:
     (tmp_path / "file").write_text("")
     if place == "file":
-        monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "file"))
+        monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "file"))
     else:
-        for name in (answer_cache.VARIABLE, "HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        for name in (cache_folder.VARIABLE, "HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
             monkeypatch.delenv(name, raising=False)
     assert main(["check"]) == main(["check"]) == 1
     assert len(analysed) == 2
@@ -243,10 +243,10 @@ def test_where_nothing_can_be_kept_all_is_worked_out(
 def test_what_was_asked_for_last_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_store, "MAX_ANSWERS", 3)
     for number in range(4):
-        answer_cache.keep(f"{number:064}", answer_cache.CheckOutput(("text",), 0))
+        answer_store.keep(f"{number:064}", answer_store.CheckOutput(("text",), 0))
         os.utime(answers()[-1], (number, number))
         if number == 2:
-            assert answer_cache.recall(f"{0:064}") is not None  # asked for now, so it stays
+            assert answer_store.recall(f"{0:064}") is not None  # asked for now, so it stays
     assert [int(path.stem) for path in answers()] == [0, 2, 3]
 
 

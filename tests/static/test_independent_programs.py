@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from verifygate.base import answer_store, cache_folder
 from verifygate.base.cpu_time import Timings
 from verifygate.change.base_findings import BaseFindings
-from verifygate.check import answer_cache
 from verifygate.check.part_cache import _SHELF, KeptParts
 from verifygate.cli import main
 from verifygate.config.rule_selection import RuleSelection
@@ -222,7 +222,7 @@ def test_processes_change_nothing(many: Path):
 @pytest.mark.usefixtures("large")
 def test_a_changed_file_makes_its_own_part_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: list[str]):
     """The other parts are recalled; the answer is that of an analysis that keeps nothing."""
-    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "cache"))
     root = tmp_path / "tree"
     made(root, a__train=TRAINS.format(step="step"), b__train=TRAINS.format(step="zero_grad"), c__other="")
 
@@ -244,7 +244,7 @@ def test_a_changed_file_makes_its_own_part_anew(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.usefixtures("large")
 def test_what_changes_during_an_analysis_is_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The result is kept under the files that it is of, and not under those that lie there when it is kept."""
-    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "cache"))
     root = tmp_path / "tree"
     made(root, a__train=TRAINS.format(step="step"), b__train="import deepspeed\nimport torch\nopen('ds.json')\n")
     (root / "b/ds.json").write_text('{"fp16": {"enabled": true, "loss_scale": 0}}')
@@ -266,7 +266,7 @@ def test_the_base_of_a_change_is_worked_out_where_it_differs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: list[str]
 ):
     """Its other parts are those of today."""
-    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "cache"))
     root = tmp_path / "tree"
     made(root, a__train=TRAINS.format(step="step"), b__train=TRAINS.format(step="step"))
     commit_all(root)
@@ -284,7 +284,7 @@ def test_the_proof_of_a_fix_looks_at_its_part_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seen: list[str]
 ):
     """Both programs are analysed for findings, and once more for proofs; with the fix, only the one that it is in."""
-    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     text = TRAINS.format(step="step")
     made(tmp_path, a__train=text.replace('amp.GradScaler("cuda")', "cuda.amp.GradScaler()"), b__train=text)
@@ -318,14 +318,14 @@ def calling(module: str, name: str) -> bytes:
 )
 def test_what_is_no_result_is_not_recalled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes):
     """Whatever lies in the folder: nothing of it runs, and the part is analysed."""
-    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     part, task = made(tmp_path / "tree", a="import torch"), Task(RuleSelection())
     text = base64.b64encode(data).decode()
     kept = KeptParts()
     key = kept.key(part, task)
-    answer_cache.keep(key, answer_cache.CheckOutput((text,), 0), _SHELF)
-    assert answer_cache.recall(key, _SHELF) is not None
+    answer_store.keep(key, answer_store.CheckOutput((text,), 0), _SHELF)
+    assert answer_store.recall(key, _SHELF) is not None
     assert kept.recall(key) is None
     assert not (tmp_path / "harmed").exists()
 
@@ -335,7 +335,7 @@ def test_a_file_that_cannot_be_analysed_is_told_from_its_part(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     """With exit code 2, each time, also where the part is recalled."""
-    monkeypatch.setenv(answer_cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "cache"))
     root = tmp_path / "tree"
     starts = "if __name__ == '__main__':\n    main(*make(:\n"
     made(root, a__train=TRAINS.format(step="step"), b__train=TRAINS.format(step="step") + starts)

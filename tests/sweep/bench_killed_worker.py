@@ -20,8 +20,8 @@ from pathlib import Path
 
 from dask_cluster import WAIT_SECONDS, cluster
 
+from verifygate.base.cache_folder import VARIABLE
 from verifygate.base.masking import masked_model
-from verifygate.check.answer_cache import VARIABLE
 from verifygate.model.sweep_report import SweepReport
 from verifygate.report.sweep import FILES
 from verifygate.sweep import executors

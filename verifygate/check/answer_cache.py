@@ -15,8 +15,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from verifygate.base.answer_store import CheckOutput, keep, recall  # noqa: F401 — with the key it is the cache
-from verifygate.base.cache_folder import VARIABLE  # noqa: F401 — its other name
 from verifygate.base.digests import digest_of
 from verifygate.sources.tree import Sources
 

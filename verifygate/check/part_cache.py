@@ -12,6 +12,7 @@ import pickle
 from collections.abc import Iterator
 from enum import Enum
 
+from verifygate.base import answer_store
 from verifygate.base.records import replace
 from verifygate.check import answer_cache
 from verifygate.sources.tree import Sources
@@ -36,7 +37,7 @@ class KeptParts:
 
     def recall(self, key: str) -> AnalysisResult | None:
         """The result of that key; None where none is known that can be trusted."""
-        known = answer_cache.recall(key, _SHELF)
+        known = answer_store.recall(key, _SHELF)
         if known is None:
             return None
         try:
@@ -48,7 +49,7 @@ class KeptParts:
     def keep(self, key: str, result: AnalysisResult) -> None:
         """Keep a result. Where that cannot be, nothing is lost but time."""
         text = base64.b64encode(pickle.dumps(result, pickle.HIGHEST_PROTOCOL)).decode()
-        answer_cache.keep(key, answer_cache.CheckOutput((text,), 0), _SHELF, _MOST)
+        answer_store.keep(key, answer_store.CheckOutput((text,), 0), _SHELF, _MOST)
 
 
 class _Results(pickle.Unpickler):

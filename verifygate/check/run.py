@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from verifygate.base import answer_store
+from verifygate.base.answer_store import CheckOutput
 from verifygate.base.cpu_time import Timings
 from verifygate.check import answer_cache
-from verifygate.check.answer_cache import CheckOutput
 from verifygate.check.known_findings import Old, known_old
 from verifygate.check.options import STDIN, CheckOptions
 from verifygate.check.project import Asked, read_asked
@@ -115,7 +116,7 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
                 *least,
             ]
             key = answer_cache.key_of(question, asked.sources)
-            if (known := answer_cache.recall(key)) is not None:
+            if (known := answer_store.recall(key)) is not None:
                 return known
     written = found.written._replace(
         select=options.select or found.written.select, ignore=(*found.written.ignore, *options.ignore)
@@ -124,7 +125,7 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
     # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
     if options.cached and output.keeps and not asked.sources.unreadable and contents == contents_of(file):
         with timings.part("keep the answer"):
-            answer_cache.keep(key, output)
+            answer_store.keep(key, output)
     return output
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from verifygate.base import answer_store
 from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.check import answer_cache
 from verifygate.config.locate import lies_in
@@ -39,13 +40,13 @@ def judged(config: Path, start: Path, *, cached: bool) -> Judged:
     root = config.resolve().parent
     contents = contents_of(config)
     key = answer_cache.key_of(["what a configuration comes to", *contents], Sources(())) if cached else ""
-    if cached and (kept := answer_cache.recall(key)) is not None:
+    if cached and (kept := answer_store.recall(key)) is not None:
         found, named = _read(kept.out[0])
         if all(lies_in(root, path) for path in named):
             return found
     text = _judge(config, start)
     if cached and contents == contents_of(config):  # it may have been changed meanwhile
-        answer_cache.keep(key, answer_cache.CheckOutput((text,), 0))
+        answer_store.keep(key, answer_store.CheckOutput((text,), 0))
     return _read(text)[0]
 
 

@@ -135,8 +135,7 @@ def run(
         job.take(report, folder.resolve() / "report.json", "".join(render(report, "summary").values()))
     if github_job == "annotated":
         click.echo("".join(render(report, "github").values()), nl=False)
-    advised = report.advisory is not None and report.advisory.in_force
-    return 0 if report.verdict is Verdict.PASS or advised else 1
+    return 0 if report.verdict is Verdict.PASS or (report.advisory is not None and report.advisory.in_force) else 1
 
 
 def _wanted(formats: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,9 +15,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from verifygate import __version__
+from verifygate.base import answer_store
 from verifygate.base.errors import UsageError
 from verifygate.base.masking import masked_model
-from verifygate.check import answer_cache
 from verifygate.model.sweep_report import Answer, Row
 from verifygate.sweep.reading import identify
 from verifygate.sweep.units import Unit
@@ -49,7 +49,7 @@ def unknown(unit: Unit, reason: str) -> Row:
 
 def _recalled(key: str, unit: Unit, commit: str) -> Row | None:
     """The answer that was kept for the same files, under the name that they have in this list."""
-    known = answer_cache.recall(key, SHELF)
+    known = answer_store.recall(key, SHELF)
     if known is None:
         return None
     try:
@@ -68,7 +68,7 @@ def _asked(unit: Unit) -> Row:
         return unknown(unit, str(said["error"]))
     row = Row.model_validate(said["row"])
     if said["keep"]:
-        answer_cache.keep(row.key, answer_cache.CheckOutput((masked_model(row).model_dump_json(),), 0), SHELF, MOST)
+        answer_store.keep(row.key, answer_store.CheckOutput((masked_model(row).model_dump_json(),), 0), SHELF, MOST)
     return row
 
 
