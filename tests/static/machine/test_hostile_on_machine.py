@@ -67,6 +67,6 @@ def test_a_fault_of_the_machine_costs_one_entry(monkeypatch: pytest.MonkeyPatch)
 def test_a_tree_has_a_budget_and_what_it_leaves_out_is_counted() -> None:
     program = program_of("import a\nx = 1\n", {"a.py": "y = 1\n", "b.py": "import a\n", "c.py": "import a\n"})
     entries = [Entry(path) for path in ("train.py", "b.py", "c.py")]
-    found = list(run_entries(program, entries, limits=Limits(follows_all=True), most_steps=4))
+    found = list(run_entries(program, entries, most_steps=4))
     assert [each.steps for each in found] == [3, 1, 0]  # `a` has run already
     assert given_up(found) == {"all entries before it took 4 steps": 1}
