@@ -19,19 +19,14 @@ if TYPE_CHECKING:
 @click.argument("rule", required=False)
 @click.option("--prove", is_flag=True, help="Run the bad and the good example on this machine and show the difference.")
 @click.option("--why", metavar="FILE:LINE", help="What is known at a line: values, region, decisions, what is unknown.")
-@click.option(
-    "--follow-all", is_flag=True, help="With --why: run those functions too of which nothing comes for a rule."
-)
-def explain(rule: str | None, prove: bool, why: str | None, follow_all: bool) -> int:
+def explain(rule: str | None, prove: bool, why: str | None) -> int:
     """Explain a rule, by code (AMP201) or name (clip-before-unscale). Exit code 1 if --prove finds no difference."""
     from verifygate.base.errors import UsageError
 
     if why is not None:
         if rule is not None or prove:
             raise UsageError("explains a line and no rule", where="--why", remedy="give one of the two")
-        return _explain_line(why, follows_all=follow_all)
-    if follow_all:
-        raise UsageError("is for a line", where="--follow-all", remedy="give --why FILE:LINE")
+        return _explain_line(why)
     if rule is None:
         raise UsageError("no rule is named", remedy="give a code, as AMP201, or --why FILE:LINE")
     return _explain(rule, prove=prove)
@@ -53,12 +48,11 @@ def _explain(rule: str, *, prove: bool = False) -> int:
     return 0
 
 
-def _explain_line(why: str, *, follows_all: bool) -> int:
+def _explain_line(why: str) -> int:
     """Print what the abstract machine knows at a line. Raises UsageError."""
     from verifygate.base.errors import UsageError
     from verifygate.check.project import read_asked
     from verifygate.report.escape import LONG, plain
-    from verifygate.static.machine.core import Limits
     from verifygate.static.machine.entries import entries_at
     from verifygate.static.machine.explained import explained, text
     from verifygate.static.machine.libraries import LIBRARIES
@@ -78,7 +72,7 @@ def _explain_line(why: str, *, follows_all: bool) -> int:
     place = Place(path, int(number))
     if not asked.sources.line(path, place.line):
         raise UsageError("nothing stands in this line", where=why, remedy="give a line that holds a statement")
-    found = explained(program, place, entries_at(program, path, place.line), LIBRARIES, Limits(follows_all=follows_all))
+    found = explained(program, place, entries_at(program, path, place.line), LIBRARIES)
     for line in text(found).splitlines():
         click.echo(line[: len(line) - len(line.lstrip())] + plain(line, LONG).lstrip())
     return 0

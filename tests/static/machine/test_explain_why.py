@@ -93,19 +93,3 @@ def test_what_cannot_be_explained_is_one_line_and_exit_code_2(
     assert not out
     assert len(err.splitlines()) == 1
     assert words in err
-
-
-def test_a_function_that_programs_leave_out_is_named_with_the_way_to_look_anyway(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    body = "".join(f"    x{each} = abs({each})\n" for each in range(60))
-    (tmp_path / "train.py").write_text(f"import torch\ndef draw(x):\n{body}\ndraw(2)\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    assert main(["explain", "--why", "train.py:5"]) == 0
-    shown = capsys.readouterr().out
-    assert "`draw` is not relevant: nothing comes of it that a rule reads; with --follow-all" in shown
-    assert main(["explain", "--why", "train.py:5", "--follow-all"]) == 0
-    shown = capsys.readouterr().out
-    assert "not relevant" not in shown
-    assert "called at train.py:64" in shown
-    assert main(["explain", "AMP201", "--follow-all"]) == 2

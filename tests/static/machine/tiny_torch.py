@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verifygate.events.record import Kind
-from verifygate.static.machine.call import Call, Handler, Matter, NoLibrary
+from verifygate.static.machine.call import Call, Handler, NoLibrary
 from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.values import (
     FALSE,
@@ -191,12 +191,6 @@ class TinyTorch(NoLibrary):
 
     def method(self, owner: str, name: str) -> Handler | None:
         return _METHODS.get((owner, name))
-
-    def matters(self, name: str) -> Matter:
-        return Matter.EVENT if name.startswith("torch") else Matter.NOTHING
-
-    def method_matters(self, name: str) -> Matter:
-        return Matter.EVENT if any(method == name for _, method in _METHODS) else Matter.NOTHING
 
     def attribute(self, owner: str, name: str) -> Handler | None:
         if owner == TENSOR and name == "data":

@@ -7,7 +7,6 @@ opens regions, calls what it was given, and emits events; it looks at no syntax.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from enum import IntEnum
 from typing import Any, Protocol
 
 from verifygate.events.record import Kind
@@ -36,19 +35,6 @@ from verifygate.static.machine.values import (
 )
 from verifygate.static.symbols.program import Module
 from verifygate.static.uses.roles import Use
-
-
-class Matter(IntEnum):
-    """What reading or calling a name may come to, for who asks whether a function has to be run."""
-
-    NOTHING = 0
-    VALUE = 1
-    """Something that rules ask for comes of it: a tensor, an option."""
-    OF_STATE = 2
-    """It leaves an event where it is done to a module, an optimizer, a scaler, or a tensor in half."""
-    EVENT = 3
-    """It leaves an event that rules read, or makes what does."""
-
 
 PROCESS = Address("process", None)
 """Where the state of the process lies: open regions, grad mode, default dtype, switches."""
@@ -290,12 +276,6 @@ class Library(Protocol):
     def model(self, name: str) -> Module | None:
         """The module that says in Python what a dotted name is: `accelerate.Accelerator`."""
 
-    def matters(self, name: str) -> Matter:
-        """What a dotted name may come to."""
-
-    def method_matters(self, name: str) -> Matter:
-        """What an attribute of a value of which nothing is known may come to."""
-
 
 class NoLibrary:
     """A library that knows nothing."""
@@ -323,12 +303,6 @@ class NoLibrary:
 
     def model(self, name: str) -> Module | None:  # noqa: ARG002
         return None
-
-    def matters(self, name: str) -> Matter:  # noqa: ARG002
-        return Matter.NOTHING
-
-    def method_matters(self, name: str) -> Matter:  # noqa: ARG002
-        return Matter.NOTHING
 
 
 TENSOR = "torch.Tensor"

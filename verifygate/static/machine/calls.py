@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Hashable
 
+from verifygate.static.machine.attributes import Attributes
 from verifygate.static.machine.core import ITEMS, REST, Running
-from verifygate.static.machine.followed import Followed
 from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.memo import Given, Memo
 from verifygate.static.machine.store import State
@@ -42,7 +42,7 @@ _MOST_REACHED = 400
 """Objects that are looked through for what an unknown call may change."""
 
 
-class Calls(Memo, Followed):
+class Calls(Memo, Attributes):
     """How calls run."""
 
     def call(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], site: Hashable) -> Value:
@@ -125,9 +125,6 @@ class Calls(Memo, Followed):
             self.reach((*args, *keywords.values()), reason)
             return found
         variables = self.bind(function, args, keywords)
-        left_out = self.left_out(code, function, variables, site)
-        if left_out is not None:
-            return left_out
         key = (code, self.place) if code.module.is_model else code  # what a model does is at its caller's line
         given = Given(key, function, variables, self.context.child(site))
         return self.remembered(given, lambda: self.run_function(function, variables, site))
@@ -154,12 +151,8 @@ class Calls(Memo, Followed):
         variables: dict[str, Value],
         site: Hashable,
         consumer: Callable[[Value], Value] | None = None,
-        body: list[ast.stmt] | None = None,
     ) -> Value:
-        """Run a function with its parameters set, and join what it returns. Raises EndedError if it never does.
-
-        `body`: the statements of it that are run, where not all are.
-        """
+        """Run a function with its parameters set, and join what it returns. Raises EndedError if it never does."""
         caller = self.frame
         context = self.context
         self.ran.add(function.code)
@@ -182,7 +175,7 @@ class Calls(Memo, Followed):
         )
         self.enter(function.code, address, variables)
         try:
-            ends = self._ends(function.code.node, body)
+            ends = self._ends(function.code.node)
         finally:
             self.frame, self.context = caller, context
         result = self.join_ends(ends)
@@ -190,19 +183,12 @@ class Calls(Memo, Followed):
             self.state.store.leave(address)
         return result
 
-    def run_statements(
-        self, function: FunctionValue, variables: dict[str, Value], site: Hashable, body: list[ast.stmt]
-    ) -> None:
-        self.run_function(function, variables, site, body=body)
-
-    def _ends(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, body: list[ast.stmt] | None
-    ) -> list[tuple[State, Value]]:
+    def _ends(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[tuple[State, Value]]:
         if isinstance(node, ast.Lambda):
             self.frame.line = node.lineno
             value = self.eval(node.body)
             return [(self.state, value)]
-        goes_on = self.run_block(node.body if body is None else body)
+        goes_on = self.run_block(node.body)
         ends = self.frame.returns
         return [*ends, (self.state, NONE)] if goes_on else ends
 

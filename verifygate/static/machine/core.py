@@ -78,8 +78,6 @@ class Limits:
     """Rounds of a loop before what still changes is widened."""
     unrolled: int = 8
     """Elements of a collection that a loop takes one by one."""
-    follows_all: bool = False
-    """Whether functions that no rule asks for are run as well."""
 
 
 @record(eq=False, frozen=False)
@@ -110,8 +108,6 @@ class Running:
     continues: list[State] = field(default_factory=list)
     consumer: Callable[[Value], Value] | None = None
     """What runs at each `yield`."""
-    dropped: Hashable = None
-    """The site of the call whose result the statement at hand drops."""
     loops: list[tuple[int, int]] = field(default_factory=list)
     """First and last line of the loops around, outermost first."""
 

@@ -9,7 +9,6 @@ from verifygate.base.records import record
 from verifygate.static.machine.call import PROCESS, REGIONS, Library
 from verifygate.static.machine.core import Limits, Running
 from verifygate.static.machine.entries import Entry
-from verifygate.static.machine.followed import NOT_RELEVANT
 from verifygate.static.machine.lattice import cases
 from verifygate.static.machine.machine import Machine, Outcome, run_entry
 from verifygate.static.machine.values import (
@@ -78,8 +77,6 @@ class Explained:
     seen: tuple[Seen, ...]
     events: tuple[str, ...]
     not_followed: tuple[str, ...]
-    left_out: str
-    """The function around the line, if programs do not run it because nothing comes of it that a rule reads."""
     outcomes: tuple[Outcome, ...]
 
 
@@ -91,7 +88,6 @@ def explained(
     limits: Limits | None = None,
 ) -> Explained:
     """Run these entries, and tell what is known at a line of one of their files."""
-    entries = tuple(entries)
     window = Window(place, tuple(_names(program, place)), {})
     outcomes = []
     for entry in entries:
@@ -102,14 +98,11 @@ def explained(
     events = [each for outcome in outcomes for each in outcome.events]
     at_line = [each for each in events if (each.event.file, each.event.line) == place]
     unknown = [each for outcome in outcomes for each in outcome.not_followed if each.place == place]
-    around = {entry.symbol for entry in entries if entry.symbol}
-    skipped = {each.reason for outcome in outcomes for each in outcome.not_followed}
     return Explained(
         place,
         tuple(window.seen),
         tuple(dict.fromkeys(_event(each.event.kind.value, each.event.operator, each.decisions) for each in at_line)),
         tuple(dict.fromkeys(each.reason for each in unknown)),
-        next((each for each in sorted(around) if f"`{each}` {NOT_RELEVANT}" in skipped), ""),
         tuple(outcomes),
     )
 
@@ -248,8 +241,6 @@ def _elements(machine: Machine, value: Container | Tuple) -> str:
 def text(explained: Explained) -> str:
     """The answer as lines."""
     lines = [f"{explained.place}"]
-    if explained.left_out:
-        lines.append(f"  `{explained.left_out}` {NOT_RELEVANT}; with --follow-all programs run it all the same")
     for seen in explained.seen:
         lines += ["", f"reached from {seen.entry}" + "".join(f"\n  called at {each}" for each in seen.calls)]
         for name, values in seen.values:

@@ -27,7 +27,6 @@ from verifygate.static.symbols.program import Program
 
 _FRAMES = 12_000
 """Frames of Python that one run may take: forty calls inside each other, each deep in expressions."""
-NOTHING_TO_SHOW = "not run: nothing comes of it that a rule reads"
 Observer = Callable[["Machine", Place], None]
 
 
@@ -111,16 +110,13 @@ def run_entries(
     """Run entries one after another on one machine, which answers what they share once.
 
     `most_steps` is what all may take together: the entry that comes to it does what one past its budget does, and those
-    after it are given up, and say so. An entry of which nothing can come that a rule reads is not run, and says so.
+    after it are given up, and say so.
     """
     machine = Machine(program, libraries, limits)
     given, taken = machine.limits, 0
     for entry in entries:
         if most_steps is not None and taken >= most_steps:
             yield Outcome(entry, ended=f"all entries before it took {most_steps} steps")
-            continue
-        if not (given.follows_all or machine.relevance.may_show(entry.path, entry.symbol)):
-            yield Outcome(entry, ended=NOTHING_TO_SHOW)
             continue
         if most_steps is not None:
             machine.limits = replace(given, steps=min(given.steps, most_steps - taken))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.sources.file import SourceFile
-from verifygate.static.machine.call import Matter, NoLibrary
+from verifygate.static.machine.call import NoLibrary
 from verifygate.static.symbols.program import Module
 from verifygate.static.syntax.parser import UnparsableError, parse
 
@@ -41,9 +41,6 @@ class Models(NoLibrary):
         while space and space not in self._by_name:
             space = space.rpartition(".")[0]
         return self._by_name.get(space)
-
-    def matters(self, name: str) -> Matter:
-        return Matter.NOTHING if self.model(name) is None and name not in self._by_name else Matter.EVENT
 
     @cached_property
     def _by_name(self) -> dict[str, Model]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from verifygate.base.records import record, replace
+from verifygate.base.records import record
 from verifygate.events.record import Kind
 from verifygate.static.machine.call import Library
 from verifygate.static.machine.core import Limits
@@ -42,27 +42,21 @@ def runs_of(
     libraries: Iterable[Library] = (),
     limits: Limits | None = None,
 ) -> Iterator[Run]:
-    """Run the programs among these files, then the functions and classes of them that nothing has reached.
-
-    What nothing can come of that a rule reads is not run.
-    """
+    """Run the programs among these files, then the functions and classes of them that nothing has reached."""
     machine = Machine(program, libraries)
     files, graph, ran = tuple(paths), program.import_graph, set[tuple[str, int]]()
     scripts = {file.path for file in program.sources if file.is_script}
     mains = [path for path in files if path in scripts or not graph.is_imported(path)]
-    limits = limits or Limits()
     for path in mains:
-        if limits.follows_all or machine.relevance.may_show(path):
-            yield _run(machine, Entry(path), limits, ran)
+        yield _run(machine, Entry(path), limits or Limits(), ran)
     left = list(_alone(program, files))
     called = {name for path in files for name in _called(program, path)}
     for first in (True, False):  # those that nothing calls may reach the others
         for entry, lines in left:
             if first and entry.symbol in called:
                 continue
-            shows = limits.follows_all or machine.relevance.may_show(entry.path, entry.symbol)
-            if shows and lines and not lines <= ran:
-                yield _run(machine, entry, replace(_ALONE, follows_all=limits.follows_all), ran)
+            if lines and not lines <= ran:
+                yield _run(machine, entry, _ALONE, ran)
 
 
 def _run(machine: Machine, entry: Entry, limits: Limits, ran: set[tuple[str, int]]) -> Run:

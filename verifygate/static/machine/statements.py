@@ -75,7 +75,6 @@ class Statements(Imports, Managers, Loops):
     # -- simple ones ---------------------------------------------------------------------------------------------
 
     def _expression(self, node: ast.Expr) -> bool:
-        self.frame.dropped = self.site(node.value)
         self.eval(node.value)
         return True
 

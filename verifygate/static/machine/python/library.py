@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins as python
 
-from verifygate.static.machine.call import Call, Handler, Matter, NoLibrary
+from verifygate.static.machine.call import Call, Handler, NoLibrary
 from verifygate.static.machine.python import builtins, containers, standard_library
 from verifygate.static.machine.values import FALSE, Option, Unknown, Value, constant
 
@@ -13,10 +13,6 @@ _CONSTANTS: dict[str, Value] = {
     "typing.TYPE_CHECKING": FALSE,
     "math.pi": constant(3.141592653589793),
 }
-
-
-_OF_OPTIONS = ("argparse.", "os.environ", "os.getenv", "copy.", "types.SimpleNamespace", "functools.partial")
-"""Where options come from, and what holds or copies other values."""
 
 
 class Python(NoLibrary):
@@ -39,9 +35,6 @@ class Python(NoLibrary):
         if owner.startswith("builtins."):
             return containers.method(owner, name) or builtins.method(owner, name)
         return standard_library.method(owner, name)
-
-    def matters(self, name: str) -> Matter:
-        return Matter.VALUE if name.startswith(_OF_OPTIONS) else Matter.NOTHING
 
 
 def _is_exception(name: str) -> bool:

@@ -150,10 +150,5 @@ def function(name: str) -> Handler | None:
     return FUNCTIONS.get(name)
 
 
-def changes_nothing(name: str) -> bool:
-    """Whether it is a function that gives nothing and leaves no event."""
-    return FUNCTIONS.get(name) is _nothing
-
-
 def method(owner: str, name: str) -> Handler | None:
     return METHODS.get(owner, {}).get(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verifygate.static.machine.call import Handler, Matter, NoLibrary
+from verifygate.static.machine.call import Handler, NoLibrary
 from verifygate.static.machine.torch_library import (
     casts,
     constructors,
@@ -13,7 +13,6 @@ from verifygate.static.machine.torch_library import (
     modules,
     optimizers,
     regions,
-    relevant,
     tensors,
 )
 from verifygate.static.machine.torch_library.dtypes import dtype_named
@@ -86,12 +85,6 @@ class Torch(NoLibrary):
 
     def input(self, what: str) -> Handler | None:
         return inputs.input_of(what)
-
-    def matters(self, name: str) -> Matter:
-        return relevant.matters(name)
-
-    def method_matters(self, name: str) -> Matter:
-        return relevant.method_matters(name)
 
 
 TORCH = Torch()

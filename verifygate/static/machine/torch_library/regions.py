@@ -63,11 +63,6 @@ _CONDITIONS = frozenset(
 )
 
 
-def is_without_event(name: str) -> bool:
-    """Whether it asks what there is, or sets a grad mode for a block: that leaves no event by itself."""
-    return name in _CONDITIONS or _GRAD_MODES.get(name) is not None
-
-
 def bases(name: str) -> tuple[str, ...]:
     if name in _AUTOCASTS and name != AUTOCAST:
         return (AUTOCAST,)
