@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from verifygate.cli import main
-from verifygate.configured_precision.drivers import Driver, Drivers
+from verifygate.configured_precision.drivers import Driver, Drivers, changed
 from verifygate.configured_precision.framework_table import frameworks
 from verifygate.sources.configuration_file import ConfigurationFile
 
@@ -197,6 +197,67 @@ def test_a_launch_line_that_overrides_a_key_decides_there() -> None:
     assert driver.cells["compute"].value.startswith("float32")
 
 
+@pytest.mark.parametrize(
+    ("line", "compute"),
+    [
+        ("llamafactory-cli train a.yml bf16=false # was bf16=true", "float32"),
+        ("llamafactory-cli train a.yml # bf16=false", "bfloat16"),
+        ('llamafactory-cli train "a.yml" bf16="false"', "float32"),
+        ("llamafactory-cli train a.yml bf16=", "float32"),
+        ("llamafactory-cli train a.yml bf16=$B", ""),
+        ("trl sft --bf16 false --config a.yml", "float32"),
+        ("accelerate launch trl/scripts/sft.py --config a.yml --bf16 false", "float32"),
+    ],
+)
+def test_what_counts_of_a_launch_line(line: str, compute: str) -> None:
+    (driver,) = drivers(a_dot_yml=FACTORY + "finetuning_type: full\nbf16: true\n", run_dot_sh=line)
+    assert driver.cells["compute"].value == compute
+
+
+def test_options_of_the_launcher_decide_as_its_file_does() -> None:
+    text = AXOLOTL + "bf16: true\n"
+    (driver,) = drivers(a_dot_yml=text, r_dot_sh="accelerate launch --use_fsdp -m axolotl.cli.train a.yml")
+    assert cells(driver)["weights"] == "float32 @1"
+    (driver,) = drivers(a_dot_yml=text, r_dot_sh="accelerate launch --config_file no.yaml -m axolotl.cli.train a.yml")
+    assert cells(driver)["weights"].startswith("? `--config_file no.yaml`: that file is not here")
+
+
+@pytest.mark.parametrize(
+    ("keys", "row", "value"),
+    [
+        ("a: &a {bf16: true}\nb: &b {bf16: false}\n<<: [*a, *b]\n", "compute", "bfloat16 @6"),
+        ('bf16: "false"\n', "compute", "? `bf16` is the text `false`, and no boolean"),
+        ("bf16: true\ndeepspeed: false\n", "reduction", "bfloat16 @6"),
+        ("bf16: true\nfsdp: {}\n", "reduction", "bfloat16 @6"),
+        ("bf16: true\nfsdp_config:\n  version: 2\n", "weights", "bfloat16 @6"),
+        ("bf16: true\nfsdp_config:\n  x: 1\n", "weights", "float32 @7"),
+    ],
+)
+def test_how_keys_are_written(keys: str, row: str, value: str) -> None:
+    flash = "attn_implementation: flash_attention_2\n"
+    assert the_cells(a_dot_yml=AXOLOTL + keys + flash)[row] == value
+
+
+def test_a_list_of_aliases_is_not_written_out() -> None:
+    nested = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 25))
+    found = the_cells(a_dot_yml=AXOLOTL + f"a0: &a0 [x]\n{nested}bf16: *a24\n")
+    assert found["compute"].startswith("? ")
+
+
+def test_several_documents_and_data_are_no_drivers() -> None:
+    read = Drivers([ConfigurationFile("a.yml", data=f"{AXOLOTL}---\n{AXOLOTL}".encode())])
+    assert read.all() == []
+    assert str(read.broken["a.yml"]) == "it holds several documents"
+    service = "model_name_or_path: m\nstage: production\ndataset: d\nfp16: true\n"
+    assert drivers(service_dot_yaml=service) == []
+
+
+def test_deepspeed_casts_what_is_not_quantised() -> None:
+    line = "trl sft --config a.yml --accelerate_config zero2"
+    found = the_cells(a_dot_yml="model_name_or_path: m\nload_in_4bit: true\nuse_peft: true\n", run_dot_sh=line)
+    assert found["weights"].startswith("4 bits (nf4), the rest bfloat16")
+
+
 def test_data_that_holds_such_words_is_no_driver() -> None:
     prose = "- prompt: what does bf16 do in axolotl train a.yml?\n  answer: base_model, datasets, micro_batch_size\n"
     merge = "base_model: m\nmerge_method: slerp\nmodels: []\n"
@@ -245,6 +306,33 @@ def test_a_broken_file_is_one_line_with_its_line(folder: Path, capsys: pytest.Ca
     assert "a.yml:7: cannot be read: " in capsys.readouterr().err
     assert main(["contract", "other.yml"]) == 2
     assert "other.yml:1: its keys are of no framework" in capsys.readouterr().err
+
+
+def test_one_broken_file_leaves_the_others_their_answers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "broken.yml").write_text(AXOLOTL + "bf16: [true\n", encoding="utf-8")
+    (folder / "a.yml").write_text(AXOLOTL + "bf16: true\ndeepspeed: ds.json\n", encoding="utf-8")
+    (folder / "ds.json").write_text('{"bf16": \n', encoding="utf-8")
+    assert main(["contract", "a.yml"]) == 0
+    said = capsys.readouterr()
+    assert "a.yml:7: weights: `deepspeed: ds.json`: that file cannot be read" in said.out
+    assert not said.err
+    (folder / "large.yml").write_text(AXOLOTL + "# \n" * 100_000, encoding="utf-8")
+    assert main(["contract", "large.yml"]) == 2
+    assert "large.yml:1: cannot be read: it is larger than 256 KiB" in capsys.readouterr().err
+    (folder / "tests").mkdir()
+    (folder / "tests" / "a.yml").write_text(AXOLOTL + "bf16: true\n", encoding="utf-8")
+    assert main(["contract", "tests/a.yml"]) == 0
+
+
+def test_a_launch_line_that_moves_changes_nothing() -> None:
+    def at(script: str) -> list[Driver]:
+        return drivers(a_dot_yml=AXOLOTL + "bf16: true\n", run_dot_sh=script)
+
+    line = "axolotl train a.yml --bf16 false\n"
+    assert changed(at(line), at("\n" + line)) == []
+    moved = changed(at("axolotl train a.yml\n"), at(line))
+    assert any(each.startswith("a.yml as run.sh:1 launches it: compute: bfloat16 -> ") for each in moved)
+    assert changed(at(line), at(line + "axolotl train a.yml\n")) == ["a.yml: a new configuration that trains"]
 
 
 def test_since_says_which_cells_moved(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

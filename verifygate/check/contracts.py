@@ -17,7 +17,6 @@ from verifygate.configured_precision.drivers import DOCUMENTS, Driver, Drivers, 
 from verifygate.model.check_report import CheckReport
 from verifygate.model.precision_contract import PrecisionContract, altered
 from verifygate.sources import git
-from verifygate.sources.configuration_file import ConfigurationFile
 from verifygate.sources.discovery import configuration_below
 from verifygate.sources.left_out import Exclusion
 from verifygate.sources.repository import folder_in_repository
@@ -41,21 +40,24 @@ class Contracts(NamedTuple):
 def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path | None, since: str) -> Contracts:
     """The contracts of these files and folders, as people here would type their paths. Raises UsageError."""
     named = paths or HERE
-    files = [each for each in named if each.endswith(DOCUMENTS)]
+    files = [each for each in named if each.endswith(DOCUMENTS) and not (start / each).is_dir()]
     for each in files:
         if not (start / each).is_file():
-            raise UsageError("no such file", where=each, remedy="give a path that exists")
+            problem = "is no regular file" if (start / each).exists() else "no such file"
+            raise UsageError(problem, where=each, remedy="give a path that exists")
     others = tuple(each for each in named if each not in files)
     around = _around(named, start)
     shown = _shown(around, start)
     below = frozenset(os.path.relpath(start / each, around).replace(os.sep, "/") for each in named)
-    read = Drivers(configuration_below(around, found.exclude))
+    by_name = frozenset(os.path.relpath(start / each, around).replace(os.sep, "/") for each in files)
+    read = Drivers(configuration_below(around, found.exclude), by_name)
     drivers = [each for each in read.all() if _is_below(each.path, below)]
     for each in files:
         _refuse_unknown(each, os.path.relpath(start / each, around).replace(os.sep, "/"), read, drivers)
     lost = tuple(
         f"{shown(path)}:{error.line}: cannot be read: {error} (correct it, or leave it out by `[project] exclude`)"
         for path, error in read.broken.items()
+        if _is_below(path, below)
     )
     commit = git.merge_base(around, since) if since else ""
     programs = PrecisionContract()
@@ -75,12 +77,10 @@ def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path 
     if commit:
         exclusion = Exclusion(found.exclude)
         kept = [each for each in git.configuration_at(around, commit) if not exclusion.leaves_out(each.path)]
-        changes = [*moved, *changed(_of(kept, below), drivers)]
+        known = [each for each in Drivers(kept, by_name).all() if each.path not in read.broken]
+        before = [each for each in known if _is_below(each.path, below)]
+        changes = [*moved, *changed(before, drivers)]
     return Contracts(programs, [each.shown(shown) for each in drivers], changes, (*lost, *report_lost), is_partial)
-
-
-def _of(files: list[ConfigurationFile], below: frozenset[str]) -> list[Driver]:
-    return [each for each in Drivers(files).all() if _is_below(each.path, below)]
 
 
 def _programs(

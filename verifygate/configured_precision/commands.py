@@ -12,6 +12,8 @@ from verifygate.sources.configuration_file import ConfigurationFile
 from verifygate.sources.tree import Sources
 
 _WORD = re.compile(r"""[^\s"'\\;|&]*(?:"[^"]*"|'[^']*'|[^\s"'\\;|&])+""")
+_COMMAND = re.compile(r"""(?:"[^"]*"|'[^']*'|[^#]|(?<=\S)#)*+""")
+"""What comes before a comment."""
 _FLAG = re.compile(r"--?(?P<name>[\w.-]+)(?:=(?P<value>.*))?$")
 _OVERRIDE = re.compile(r"\+{0,2}(?P<name>[\w.]*\b(?:precision|gradient_clip_val|amp|fp16|bf16))=(?P<value>.*)$")
 _FILE = re.compile(r"[^\s=]+\.(?:ya?ml|json|toml)$")
@@ -66,7 +68,8 @@ def logical_lines(lines: list[str]) -> Iterator[list[tuple[int, str]]]:
     """Command lines, each as the numbered lines that a backslash joins; comments are left out."""
     joined: list[tuple[int, str]] = []
     for number, line in enumerate(lines, 1):
-        text = "" if line.lstrip().startswith("#") else line.rstrip()
+        command = _COMMAND.match(line)
+        text = command[0].rstrip() if command is not None else ""
         joined.append((number, text.removesuffix("\\")))
         if not text.endswith("\\"):
             yield joined

@@ -58,20 +58,29 @@ class Item:
                 stack += [(keys, each) for each in reversed(item.value)]
 
 
-def parse(text: str, suffix: str) -> Item:
-    """The document in a file with this suffix. Raises DocumentError."""
-    return _toml(text) if suffix == ".toml" else _yaml(text.replace("\t", " ") if suffix == ".json" else text)
+def parse(text: str, suffix: str, *, alone: bool = False) -> Item:
+    """The document in a file with this suffix, the first where there are several.
+
+    Raises DocumentError, also for several where the document has to be `alone` in its file.
+    """
+    if suffix == ".toml":
+        return _toml(text)
+    return _yaml(text.replace("\t", " ") if suffix == ".json" else text, alone=alone)
 
 
-def _yaml(text: str) -> Item:
+def _yaml(text: str, *, alone: bool) -> Item:
     """YAML, and JSON, which is YAML but for its tabs."""
     import yaml  # only for a project with such a file
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        depth = 0
+        depth = documents = 0
         for nodes, event in enumerate(yaml.parse(text, Loader=loader)):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            documents += isinstance(event, yaml.DocumentStartEvent)
+            if alone and documents > 1:
+                mark = event.start_mark
+                raise DocumentError("it holds several documents", mark.line + 1 if mark is not None else 1)
             if depth > MAX_DEPTH or nodes > MAX_NODES:
                 raise DocumentError("it is too large, or too deep")
         root = next(iter(yaml.compose_all(text, Loader=loader)), None)
@@ -110,7 +119,8 @@ def _table(node: Any, known: dict[int, Item | None]) -> dict[str, Item]:
             continue
         item = _of_node(value, known)
         if key.value == "<<":
-            merged |= item.table
+            for each in reversed(item.value) if isinstance(item.value, list) else [item]:
+                merged |= each.table  # of several, the first has precedence
         else:
             own[key.value] = Item(key.start_mark.line + 1, item.value, item.text)
     return merged | own

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from verifygate.base.records import record, replace
@@ -26,9 +26,19 @@ from verifygate.model.precision_contract import (
 from verifygate.sources.configuration_file import ConfigurationFile
 
 DOCUMENTS = (".yaml", ".yml", ".json")
-_LAUNCHER = re.compile(r"\baccelerate\s+launch\b.*?--config_file[ =](?P<file>[^\s\"'`;&|]+\.ya?ml)")
-_EXEC_FORM = re.compile(r"""["']\s*,\s*["']|[\["'\]]""")
+_LAUNCHER = re.compile(r"\baccelerate\s+launch\b(?P<options>[^;&|]*)$")
+_OF_LAUNCHER = {
+    "config_file": "",
+    "mixed_precision": "mixed_precision",
+    "use_fsdp": "distributed_type",
+    "use_deepspeed": "distributed_type",
+    "zero_stage": "deepspeed_config.zero_stage",
+}
+"""Options of `accelerate launch` -> the key of its configuration that each sets."""
+_DISTRIBUTED = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED"}
+_EXEC_FORM = re.compile(r"""["']\s*,\s*["']""")
 """What stands between the words of `CMD ["axolotl", "train", "a.yml"]`."""
+_QUOTES = re.compile(r"""[\["'\]]""")
 
 
 @record(kw_only=True)
@@ -91,17 +101,19 @@ class Launch:
     line: int
     given: Mapping[str, tuple[str, str, int]]
     accelerate: str
-    """The configuration of the launcher that it names, or nothing."""
+    """The configuration of the launcher that it names, as it is written, or nothing."""
 
 
 class Drivers:
     """The drivers among some files."""
 
-    def __init__(self, files: Iterable[ConfigurationFile]) -> None:
+    def __init__(self, files: Iterable[ConfigurationFile], named: Collection[str] = ()) -> None:
+        """`named` are the paths of files that are asked for by name: they count although they lie with tests."""
+        self._named = named
         self._files = {each.path: each for each in files}
         self._documents: dict[str, Item | None] = {}
         self.broken: dict[str, DocumentError] = {}
-        """What a launch line or the user names, and cannot be parsed."""
+        """What should be a driver, or what one names, and cannot be read."""
 
     def all(self) -> list[Driver]:
         """Every driver, by path, those without a launch line too."""
@@ -112,10 +124,11 @@ class Drivers:
                 found.setdefault(key, self._driver(each.framework, each.file, document, each))
         launched = {path for path, _ in found}
         for path, file in self._files.items():
-            if path in launched or file.is_test or file.suffix not in DOCUMENTS:
+            is_named = path in self._named
+            if path in launched or (file.is_test and not is_named) or file.suffix not in DOCUMENTS:
                 continue
             asking = [each for each in frameworks() if each.may_own(file.data)]
-            document = self.document(path) if asking else None
+            document = self.document(path) if asking or (is_named and not file.data) else None
             owner = next((each for each in asking if document is not None and each.owns(document)), None)
             if owner is not None and document is not None:
                 found[path, ""] = self._driver(owner, path, document, None)
@@ -127,7 +140,9 @@ class Drivers:
             self._documents[path] = None
             file = self._files[path]
             try:
-                document = parse(file.data.decode("utf-8-sig", "replace"), file.suffix)
+                if why := file.why_empty:
+                    raise DocumentError(why)
+                document = parse(file.data.decode("utf-8-sig", "replace"), file.suffix, alone=True)
             except DocumentError as error:
                 self.broken[path] = error
             else:
@@ -136,6 +151,7 @@ class Drivers:
 
     def _driver(self, framework: Framework, path: str, document: Item, launch: Launch | None) -> Driver:
         documents = {"": (path, document)}
+        unread: dict[str, str] = {}
         given = dict(launch.given) if launch is not None else {}
         for key, name in framework.links.items():
             item = document.get(key)
@@ -145,9 +161,14 @@ class Drivers:
             text = given[key][0] if key in given else text_of(item)
             if (file := self._found(text, path)) and (linked := self.document(file)) is not None:
                 documents[name] = (file, linked)
-        if launch is not None and launch.accelerate and (linked := self.document(launch.accelerate)) is not None:
-            documents["accelerate"] = (launch.accelerate, linked)
-        cells = Evaluation(framework, documents, given).cells()
+            elif file in self.broken:
+                unread[name] = f"that file cannot be read: {self.broken[file]}"
+        if launch is not None and launch.accelerate:
+            if (file := self._found(launch.accelerate, launch.path)) and (linked := self.document(file)) is not None:
+                documents["accelerate"] = (file, linked)
+            else:
+                unread["accelerate"] = f"`--config_file {launch.accelerate}`: that file is not here, or cannot be read"
+        cells = Evaluation(framework, documents, given, unread).cells()
         place = (launch.path, launch.line) if launch is not None else None
         return Driver(framework=framework, path=path, launched=place, has_overrides=bool(given), cells=cells)
 
@@ -158,16 +179,19 @@ class Drivers:
 
     def _launches_in(self, file: ConfigurationFile) -> Iterator[Launch]:
         for lines in logical_lines(file.lines):
-            text = _EXEC_FORM.sub(" ", " ".join(part for _, part in lines))
+            text = _QUOTES.sub("", _EXEC_FORM.sub(" ", " ".join(part for _, part in lines)))
             for framework in frameworks():
                 hit = next((hit for each in framework.launch for hit in [re.search(each, text)] if hit), None)
                 path = self._found(hit["file"], file.path) if hit is not None else ""
                 if hit is not None and path:
                     line = next((number for number, part in lines if hit["file"] in part), lines[0][0])
-                    launcher = _LAUNCHER.search(text)
-                    accelerate = self._found(launcher["file"], file.path) if launcher is not None else ""
-                    rest = re.split(r"[;&|]", text[hit.end() :])[0]
-                    given = {key: (value, file.path, line) for key, value in _given(rest, framework.keys)}
+                    launcher = _LAUNCHER.search(text[: hit.start()])
+                    options = dict(_given(launcher["options"], _OF_LAUNCHER)) if launcher is not None else {}
+                    accelerate = options.pop("config_file", "")
+                    said = {f"accelerate:{_OF_LAUNCHER[key]}": _DISTRIBUTED.get(key, options[key]) for key in options}
+                    command = re.split(r"[;&|]", text[hit.start() :])[0]
+                    said |= _given(command, framework.keys)
+                    given = {key: (value, file.path, line) for key, value in said.items()}
                     yield Launch(framework, path, file.path, line, given, accelerate)
 
     def _found(self, name: str, naming: str) -> str:
@@ -182,7 +206,7 @@ class Drivers:
         return found[0] if len(found) == 1 else ""
 
 
-def _given(text: str, keys: frozenset[str]) -> Iterator[tuple[str, str]]:
+def _given(text: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
     """What a command line sets beside a file: `--bf16 false`, `--bf16=false`, `--no-bf16`, `dtype=fp32`."""
     words = text.split()
     for word, following in zip(words, [*words, ""][1:], strict=True):
@@ -193,13 +217,32 @@ def _given(text: str, keys: frozenset[str]) -> Iterator[tuple[str, str]]:
         if key not in keys or not (is_option or sign):
             continue
         value = value if sign else ("" if following.startswith("-") else following)
-        yield key, "false" if off else value.strip("\"'").lower() or "true"
+        yield key, "false" if off else value or ("" if sign else "true")
 
 
 def changed(before: Iterable[Driver], after: Iterable[Driver]) -> list[str]:
-    """What a change moves in the contracts of drivers: `a.yml: reduction: float32 -> bfloat16, ds.json:14`."""
-    old, new = ({each.title: each.contract for each in drivers} for drivers in (before, after))
-    lines = [f"{each}: a new configuration that trains" for each in new.keys() - old.keys()]
-    lines += [f"{each}: trains no more" for each in old.keys() - new.keys()]
-    lines += [f"{each}: {line}" for each in new.keys() & old.keys() for line in altered(old[each], new[each])]
+    """What a change moves in the contracts of drivers: `a.yml: reduction: float32 -> bfloat16, ds.json:14`.
+
+    Of one file that several lines launch, those that say the same belong together, then the others in their order.
+    """
+    old, new = (_by_path(drivers) for drivers in (before, after))
+    lines = []
+    for path in old.keys() | new.keys():
+        gone, come = old.get(path, []), new.get(path, [])
+        for each in [*come]:
+            same = next((one for one in gone if not altered(one.contract, each.contract)), None)
+            if same is not None:
+                gone.remove(same)
+                come.remove(each)
+        for one, each in zip(gone, come, strict=False):
+            lines += [f"{each.title}: {line}" for line in altered(one.contract, each.contract)]
+        lines += [f"{each.title}: a new configuration that trains" for each in come[len(gone) :]]
+        lines += [f"{one.title}: trains no more" for one in gone[len(come) :]]
     return sorted(lines)
+
+
+def _by_path(drivers: Iterable[Driver]) -> dict[str, list[Driver]]:
+    found: dict[str, list[Driver]] = {}
+    for each in drivers:
+        found.setdefault(each.path, []).append(each)
+    return found

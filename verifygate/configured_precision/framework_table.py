@@ -111,6 +111,8 @@ class Known(NamedTuple):
     key: str
     said: str = ""
     """The key and value as written; empty where the file does not set it."""
+    is_text: bool = False
+    """Whether a word for a boolean is written as text: what counts as true is then up to the framework."""
 
     @property
     def is_set(self) -> bool:
@@ -167,21 +169,27 @@ def _at(document: Item | None, key: str) -> Item | None:
 
 
 def text_of(item: Item | None) -> str:
-    """A value as patterns read it: `true`, `2`, `a,b`; empty for null, and `{}` for a table with something in it."""
+    """A value as patterns read it: `true`, `2`, `a,b`; empty for null, and `{}` for a table with something in it.
+
+    What a list nests is not looked into: aliases may make it larger than any memory.
+    """
     if item is None or item.value is None:
         return ""
     if isinstance(item.value, bool):
         return str(item.value).lower()
     if isinstance(item.value, list):
-        return ",".join(text_of(each) for each in item.value)
-    return "{}" if isinstance(item.value, dict) else item.text.strip()
+        return ",".join(text_of(each) if each.is_scalar else "{}" for each in item.value)
+    if isinstance(item.value, dict):
+        return "{}" if item.value else ""
+    return item.text.strip()
 
 
 class Evaluation:
     """The cells of one configuration under one table.
 
     `documents` are `(path, document)` by name: the file itself under the empty one, those that it names under what rows
-    call them. `given` is what a command line sets beside it: `key -> (text, path, line)`.
+    call them. `given` is what a command line sets beside it: `key -> (text, path, line)`. `unread` says of a file that
+    is named and there why it is none of the documents.
     """
 
     def __init__(
@@ -189,8 +197,10 @@ class Evaluation:
         framework: Framework,
         documents: Mapping[str, tuple[str, Item]],
         given: Mapping[str, tuple[str, str, int]],
+        unread: Mapping[str, str],
     ) -> None:
         self._framework = framework
+        self._unread = unread
         self._documents = documents
         self._given = given
         self._cells: dict[str, Cell] = {}
@@ -216,8 +226,8 @@ class Evaluation:
             for key, pattern in row.when.items():
                 known = self._known(key)
                 asked.append(known)
-                if reason := self._why_open(key, known):
-                    return self._made(name, known, gap=reason, read=row.read)
+                if (open_yet := self._open(key, known)) is not None:
+                    return self._made(name, open_yet[1], gap=open_yet[0], read=row.read)
                 if not matches(known.text, pattern):
                     holds = False
                     break
@@ -235,8 +245,8 @@ class Evaluation:
         if row.value is None:
             return self._made(row.cell, place, gap=row.gap, read=row.read)
         for each in _CELL.findall(row.value):
-            if (open_yet := self._cell(each)).gap:
-                return self._made(row.cell, self._known(f"${each}"), gap=open_yet.gap, read=open_yet.read)
+            if (other := self._cell(each)).gap:
+                return self._made(row.cell, self._known(f"${each}"), gap=other.gap, read=other.read)
         value = _CELL.sub(lambda hit: self._cell(hit[1]).value, row.value)
         return self._made(row.cell, place, value=value, read=row.read)
 
@@ -246,16 +256,21 @@ class Evaluation:
             default="" if place.is_set else place.key, read=read,
         )  # fmt: skip
 
-    def _why_open(self, key: str, known: Known) -> str:
-        """Why a value is not known before the program starts; empty where it is."""
+    def _open(self, key: str, known: Known) -> tuple[str, Known] | None:
+        """Why a value is not known before the program starts, and what says so; None where it is."""
         if key.startswith("$"):
-            return self._cell(key[1:]).gap
+            gap = self._cell(key[1:]).gap
+            return (gap, known) if gap else None
         link, colon, _ = key.rpartition(":")
         for naming, name in self._framework.links.items() if colon and link not in self._documents else ():
             if name == link and (file := self._known(naming)).is_set and _FILE_NAME.search(file.text):
-                return f"`{file.said}`: that file is not here"
-        is_open = "${" in known.text or "{{" in known.text or known.text == "???"
-        return f"`{known.key}: {known.text}` is decided when the program starts" if is_open else ""
+                return f"`{file.said}`: {self._unread.get(link, 'that file is not here')}", file
+        if colon and link not in self._documents and link in self._unread and key not in self._given:
+            return self._unread[link], known
+        if known.is_text:
+            return f"`{known.key}` is the text `{known.text}`, and no boolean", known
+        is_open = "$" in known.text or "{{" in known.text or known.text == "???"
+        return (f"`{known.key}: {known.text}` is decided when the program starts", known) if is_open else None
 
     def _known(self, key: str) -> Known:
         if key.startswith("@"):
@@ -271,7 +286,9 @@ class Evaluation:
         if (item := _at(document, inner)) is not None:
             if reference := _REFERENCE.fullmatch(text_of(item)):
                 item = _at(document, reference[1]) or item
-            return Known(text_of(item), path, item.line, inner, f"{inner}: {text_of(item) or 'null'}")
+            text = text_of(item)
+            is_text = isinstance(item.value, str) and text.lower() == "false"
+            return Known(text, path, item.line, inner, f"{inner}: {text or 'null'}", is_text)
         nothing = self._nothing(key)
         return nothing._replace(path=path or nothing.path, key=inner if colon and path else nothing.key)
 

@@ -59,6 +59,17 @@ class ConfigurationFile:
             return error.strerror or "unknown"
         return ""
 
+    @property
+    def why_empty(self) -> str:
+        """Why its bytes are none although there are some: it is data by its size, or cannot be read."""
+        if self.data or not self._origin:
+            return ""
+        try:
+            is_large = os.stat(self._origin).st_size > MAX_BYTES  # noqa: PTH116 - as `stamp` asks
+        except OSError:
+            is_large = False
+        return f"it is larger than {MAX_BYTES // 1024} KiB" if is_large else self.why_not_read
+
     @cached_property
     def stamp(self) -> str:
         """What changes where the file does; one on disk is not read for it."""
