@@ -252,6 +252,24 @@ def test_several_documents_and_data_are_no_drivers() -> None:
     assert drivers(service_dot_yaml=service) == []
 
 
+@pytest.mark.parametrize(
+    ("keys", "row", "value"),
+    [
+        ("rl: dpo\nadapter: qlora\nload_in_4bit: true\n", "gradients", "bfloat16 @7"),
+        ("rl: dpo\nadapter: lora\n", "gradients", "float32 @8"),
+        ("rl: orpo\nadapter: qlora\nload_in_4bit: true\n", "adapters", "? adapters of quantised weights under this"),
+        ("optimizer: adamw_bnb_8bit\n", "optimizer state", "8 bits in blocks; float32 for embeddings and for tensors"),
+        (
+            "optimizer: adamw_bnb_8bit\nadapter: lora\n",
+            "optimizer state",
+            "8 bits in blocks; float32 for tensors under",
+        ),
+    ],
+)
+def test_what_the_trainers_of_trl_and_transformers_add(keys: str, row: str, value: str) -> None:
+    assert the_cells(a_dot_yml=AXOLOTL + "bf16: true\n" + keys)[row].startswith(value)
+
+
 def test_deepspeed_casts_what_is_not_quantised() -> None:
     line = "trl sft --config a.yml --accelerate_config zero2"
     found = the_cells(a_dot_yml="model_name_or_path: m\nload_in_4bit: true\nuse_peft: true\n", run_dot_sh=line)
