@@ -87,7 +87,10 @@ def _programs(
     paths: tuple[str, ...], start: Path, found: Judged, root: Path | None, commit: str
 ) -> tuple[CheckReport, list[str]]:
     """The contract of the Python programs, and what of it moved since a commit."""
+    from verifygate.base.records import replace
     from verifygate.static.engine import Means, analyse
+    from verifygate.static.readers.filled_contract import filled
+    from verifygate.static.symbols.program import Program
 
     rooted = bool(commit or (root and start != root))
     asked = read_asked(paths, start, found.exclude, root, found.sources, rooted=rooted)
@@ -95,6 +98,9 @@ def _programs(
     about = asked.is_asked if asked.scope is not None else None
     outcome = analyse(asked.sources, rules, with_constructs=False, about=about, means=Means(lets_go=True))
     report = within(report_of(outcome, folder_in_repository(start)), asked)
+    report = replace(
+        report, contract=filled(report.contract, Program(asked.sources, dict.fromkeys(asked.sources.paths)))
+    )
     moved: list[str] = []
     if commit:
         from verifygate.change.base_findings import BaseFindings

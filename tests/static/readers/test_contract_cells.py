@@ -26,6 +26,7 @@ from verifygate.static.machine.libraries import LIBRARIES
 from verifygate.static.machine.programs import Run, runs_of
 from verifygate.static.readers.all_readers import violations
 from verifygate.static.readers.contract_cells import Cell, cells
+from verifygate.static.readers.filled_contract import FOLLOWED, filled
 from verifygate.static.symbols.program import Program
 
 FOUND3 = Path(__file__).parents[2] / "golden/cases/found3"
@@ -133,3 +134,54 @@ def test_no_finding_of_a_reader_contradicts_its_cell() -> None:
 
 def _is_half(value: str) -> bool:
     return any(each in value for each in HALVES)
+
+
+TRAINS = """import torch
+
+
+def main(path):
+    net = torch.nn.Linear(4, 1).cuda()
+    optimizer = torch.optim.AdamW(net.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for _ in range(10):
+        with torch.autocast("cuda"):
+            loss = net(torch.randn(8, 4, device="cuda")).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    torch.save(net.half().state_dict(), path)
+
+
+if __name__ == "__main__":
+    main("weights.pt")
+"""
+
+
+def test_what_nothing_declares_is_filled_and_what_is_declared_stays(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINS, encoding="utf-8")
+    sources = read_sources(tmp_path, ["."])
+    declared = analyse(sources, StaticSettings()).contract
+    after = filled(declared, Program(sources, dict.fromkeys(["train.py"])))
+    was = {row.aspect: row for row in declared.rows}
+    rows = [row for row in after.rows if row != was[row.aspect]]
+    assert {row.aspect for row in rows} == {Aspect.WEIGHTS, Aspect.LOSS, Aspect.CHECKPOINT}
+    assert not any(was[row.aspect].declared for row in rows)
+    assert [(each.value, each.line, each.note) for row in rows for each in row.declared] == [
+        ("float32", 5, FOLLOWED),
+        ("float16", 11, FOLLOWED),
+        ("float16", 14, FOLLOWED),
+    ]
+
+
+def test_tests_and_what_no_driver_is_in_fill_nothing(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINS.replace("    torch.save(net.half().state_dict(), path)\n", ""), "utf-8")
+    saves = "import torch\n\ntorch.save(torch.nn.Linear(2, 2).double().state_dict(), 'a.pt')\n"
+    (tmp_path / "other.py").write_text(saves, encoding="utf-8")
+    (tmp_path / "test_train.py").write_text(f"import train\n{saves}", encoding="utf-8")
+    sources = read_sources(tmp_path, ["."])
+    paths = [file.path for file in sources]
+    row = filled(analyse(sources, StaticSettings()).contract, Program(sources, dict.fromkeys(paths))).row(
+        Aspect.CHECKPOINT
+    )
+    assert row is not None
+    assert not row.declared
