@@ -383,3 +383,20 @@ def test_axolotl_switches_fp16_off_beside_bf16_and_starts(folder: Path, capsys: 
     (folder / "a.yml").write_text(AXOLOTL + "bf16: true\nfp16: true\n", encoding="utf-8")
     assert main(["check", "--no-cache"]) == 0
     assert "compute         bfloat16" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("llamafactory-cli train a.yaml\n", ""),
+        ('llamafactory-cli train a.yaml "$@"\n', "unless what run.sh:1 hands over by a variable sets it"),
+        (
+            "\nllamafactory-cli train $CONFIG bf16=false\n",
+            "unless it is the file that run.sh:2 names by a variable, and that sets more",
+        ),
+        ("echo $CONFIG\n", ""),
+    ],
+)
+def test_what_a_command_line_hands_over_by_a_variable_is_said(script: str, said: str) -> None:
+    (driver,) = drivers(a_dot_yaml=FACTORY + "bf16: true\n", run_dot_sh=script)
+    assert driver.contract.rows[0].declared[0].condition == said

@@ -193,3 +193,10 @@ def test_aliases_are_one_value_and_merged_keys_give_way() -> None:
         parse("a: &a [*a]\n", ".yaml")
     with pytest.raises(DocumentError):
         parse("[" * 100, ".json")
+
+
+def test_options_of_another_projects_program_are_no_settings(tmp_path: Path) -> None:
+    serves = "serve:\n\tpython -m vllm.entrypoints.api_server --dtype float16\n"
+    starts = "train:\n\tpython -m torch.distributed.run train.py --dtype float16\n\tpython -m train --dtype bfloat16\n"
+    found = project(tmp_path, Makefile=serves + starts)
+    assert [(value, line) for _, _, _, value, line in told(found)] == [("float16", 4), ("bfloat16", 5)]

@@ -27,6 +27,8 @@ _GIVEN = {
     "amp_dtype": "precision",
     "max_grad_norm": "clip",
 }
+_LAUNCHERS = frozenset({"torch", "accelerate", "deepspeed"})
+"""Packages with modules that start a program of the project."""
 _OF_TRAINING_ARGUMENTS = frozenset({"fp16", "bf16", "torch_dtype", "max_grad_norm"})
 
 
@@ -52,6 +54,8 @@ def commands_in(file: ConfigurationFile, sources: Sources) -> Iterator[Command]:
         program = _resolved(words[script][0], file.folder, sources) if script is not None else ""
         if script is None and (script := _module(words, at)) is not None:
             program = _resolved(f"{words[script][0].replace('.', '/')}.py", file.folder, sources)
+            if not program and _is_foreign(words[script][0], sources):
+                continue
         settings = tuple(_settings(words, script, program, file.path, sources))
         files = tuple(hit[0] for word, _ in words for hit in [_FILE.search(word.partition("=")[2] or word)] if hit)
         if settings or files:
@@ -62,6 +66,13 @@ def _module(words: list[tuple[str, int]], start: int) -> int | None:
     """Where the module stands that `python -m package.module` starts."""
     named = (n + 1 for n, (word, _) in enumerate(words[:-1]) if n > start and word in ("-m", "--module"))
     return next((n for n in named if re.fullmatch(r"[A-Za-z_][\w.]*", words[n][0])), None)
+
+
+def _is_foreign(module: str, sources: Sources) -> bool:
+    """Whether a module is another project's program, which takes no options of this one; launchers start programs."""
+    package = module.partition(".")[0]
+    is_here = any(f"/{package}/" in f"/{file.path}" or f"/{file.path}".endswith(f"/{package}.py") for file in sources)
+    return not is_here and package not in _LAUNCHERS
 
 
 def logical_lines(lines: list[str]) -> Iterator[list[tuple[int, str]]]:

@@ -50,6 +50,8 @@ class Driver:
     launched: tuple[str, int] | None
     """The command line that hands it over; None where none in sight does."""
     has_overrides: bool
+    unsure: str
+    """What a command line may set that cannot be read from it, or nothing."""
     cells: Mapping[str, Cell]
 
     @property
@@ -73,7 +75,7 @@ class Driver:
         judged_by = "configuration rules" if self.framework.is_judged else ""
         driver = Declaration(
             value=self.framework.title, path=place[0], line=place[1], said_by="configuration", note=note,
-            judged_by=judged_by,
+            judged_by=judged_by, condition=self.unsure,
         )  # fmt: skip
         rows = [ContractRow(aspect=Aspect.DRIVER, standing="declared", declared=(driver,))]
         rows += [self._row(each, self.cells[each.value]) for each in OF_CONFIGURATION if each.value in self.cells]
@@ -102,6 +104,8 @@ class Launch:
     given: Mapping[str, tuple[str, str, int]]
     accelerate: str
     """The configuration of the launcher that it names, as it is written, or nothing."""
+    unsure: str
+    """What it hands over by a variable, or nothing."""
 
 
 class Drivers:
@@ -111,6 +115,8 @@ class Drivers:
         """`named` are the paths of files that are asked for by name: they count although they lie with tests."""
         self._named = named
         self._files = {each.path: each for each in files}
+        self._by_variable: dict[str, str] = {}
+        """Framework -> what a command line launches that names its file by a variable."""
         self._documents: dict[str, Item | None] = {}
         self.broken: dict[str, DocumentError] = {}
         """What should be a driver, or what one names, and cannot be read."""
@@ -170,7 +176,10 @@ class Drivers:
                 unread["accelerate"] = f"`--config_file {launch.accelerate}`: that file is not here, or cannot be read"
         cells = Evaluation(framework, documents, given, unread).cells()
         place = (launch.path, launch.line) if launch is not None else None
-        return Driver(framework=framework, path=path, launched=place, has_overrides=bool(given), cells=cells)
+        unsure = launch.unsure if launch is not None else self._by_variable.get(framework.name, "")
+        return Driver(
+            framework=framework, path=path, launched=place, has_overrides=bool(given), unsure=unsure, cells=cells
+        )
 
     @cached_property
     def _launches(self) -> list[Launch]:
@@ -182,17 +191,24 @@ class Drivers:
             text = _QUOTES.sub("", _EXEC_FORM.sub(" ", " ".join(part for _, part in lines)))
             for framework in frameworks():
                 hit = next((hit for each in framework.launch for hit in [re.search(each, text)] if hit), None)
-                path = self._found(hit["file"], file.path) if hit is not None else ""
-                if hit is not None and path:
-                    line = next((number for number, part in lines if hit["file"] in part), lines[0][0])
+                if hit is None:
+                    continue
+                path = self._found(hit["file"], file.path)
+                command = re.split(r"[;&|]", text[hit.start() :])[0]
+                line = next((number for number, part in lines if hit["file"] in part), lines[0][0])
+                if path:
                     launcher = _LAUNCHER.search(text[: hit.start()])
                     options = dict(_given(launcher["options"], _OF_LAUNCHER)) if launcher is not None else {}
                     accelerate = options.pop("config_file", "")
                     said = {f"accelerate:{_OF_LAUNCHER[key]}": _DISTRIBUTED.get(key, options[key]) for key in options}
-                    command = re.split(r"[;&|]", text[hit.start() :])[0]
                     said |= _given(command, framework.keys)
                     given = {key: (value, file.path, line) for key, value in said.items()}
-                    yield Launch(framework, path, file.path, line, given, accelerate)
+                    rest = command.replace(hit["file"], "")
+                    unsure = f"unless what {file.path}:{line} hands over by a variable sets it" if "$" in rest else ""
+                    yield Launch(framework, path, file.path, line, given, accelerate, unsure)
+                elif "$" in hit["file"]:
+                    unsure = f"unless it is the file that {file.path}:{line} names by a variable, and that sets more"
+                    self._by_variable.setdefault(framework.name, unsure)
 
     def _found(self, name: str, naming: str) -> str:
         """The file that a name in another one means: from the root, from its folder, or the only one that ends so."""

@@ -20,7 +20,7 @@ from verifygate.base.records import record
 from verifygate.configured_precision.document import Item
 
 FOLDER = "frameworks"
-_FILE = r"(?P<file>[^\s\"'`;&|]+\.(?:ya?ml|json))"
+_FILE = r"(?P<file>[^\s\"'`;&|]+\.(?:ya?ml|json)|\$\{?[\w@]+\}?(?!\S))"
 _FILE_NAME = re.compile(r"\.(?:ya?ml|json)$")
 _CELL = re.compile(r"\{(\w+)\}")
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
