@@ -63,7 +63,7 @@ class Attributes(Core):
                 if name == "param_groups":
                     self.used(value, Use.HAS_GROUPS)
                 found = self.field(_of_option(value), name)
-                return found if found is not None else Option(f"{value.identity}.{name}", place=value.place)
+                return found if found is not None else value.part(f"{value.identity}.{name}")
             case Unknown(cls=ClassValue()) | Unknown(cls=LibraryName()):
                 return self._of_unknown(value, name, site)
             case Unknown():

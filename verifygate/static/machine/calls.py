@@ -84,7 +84,7 @@ class Calls(Memo, Attributes):
             role = self.note_call(function, args, keywords)
             owner, _, method = function.identity.rpartition(".")
             if owner and method in _SAME:
-                return Option(owner, place=function.place)
+                return function.part(owner)
         elif isinstance(function, Unknown):
             reason = function.reason
         self.reach((*args, *keywords.values()), reason)

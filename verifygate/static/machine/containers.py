@@ -134,7 +134,7 @@ class Containers(Conditions):
             return found if found is not None else self.unknown("an element of an object whose class has none")
         if isinstance(of, Option):
             name = repr(key.value) if isinstance(key, Constant) else "..."
-            return Option(f"{of.identity}[{name}]", place=of.place)
+            return of.part(f"{of.identity}[{name}]")
         if isinstance(of, Constant) and isinstance(key, Constant):
             try:
                 held: Any = of.value

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
-from verifygate.base.records import record
+from verifygate.base.records import field, record
 from verifygate.static.machine.call import PROCESS, REGIONS, Library
 from verifygate.static.machine.core import Limits, Running
 from verifygate.static.machine.entries import Entry
+from verifygate.static.machine.inputs import EVIDENCE
 from verifygate.static.machine.lattice import cases
-from verifygate.static.machine.machine import Machine, Outcome, run_entry
+from verifygate.static.machine.machine import Machine, Outcome, run
 from verifygate.static.machine.values import (
+    NO_LINE,
     Absent,
     Address,
     Atom,
     ClassValue,
+    Code,
     Condition,
     Constant,
     Container,
@@ -33,24 +36,39 @@ from verifygate.static.machine.values import (
     Value,
 )
 from verifygate.static.symbols.program import Program
+from verifygate.static.uses.roles import Evidence
 
 _MOST_STATES = 6
+_MOST_CHAINS = 3
+_MOST_VALUES = 8
 _MOST_ELEMENTS = 4
 _LONGEST = 100
 
 
-@record
-class Seen:
-    """One way in which the line was reached."""
+Values = dict[str, dict[str, None]]
+"""A name on the line -> what it may hold after the line, in words."""
 
-    entry: str
-    calls: tuple[str, ...]
-    """The places of the calls that lead here, the nearest first."""
-    values: tuple[tuple[str, tuple[str, ...]], ...]
-    """A name on the line -> what it may hold, after the line."""
+
+@record
+class Mode:
+    """In which program the line was reached, and what holds there besides its variables."""
+
+    entry: Entry
+    is_alone: bool
+    """Whether it is a function that the machine calls by itself."""
     region: str
     grad: str
     decisions: tuple[str, ...]
+
+
+@record
+class Seen:
+    """One state in which the line was reached."""
+
+    mode: Mode
+    values: Values
+    chains: tuple[str, ...]
+    """The calls that lead there, each chain in words; empty where the line is not in a function."""
 
 
 @record(eq=False, frozen=False)
@@ -60,13 +78,27 @@ class Window:
     place: Place
     names: tuple[str, ...]
     """The variables and attributes on the line, as they are written."""
-    seen: dict[Seen, None]
-    entry: str = ""
+    reached: dict[tuple[str, Mode], Values] = field(default_factory=dict)
+    """By the chain of calls: what a name may hold in each round of the loops around is one of several."""
+    entry: Entry = Entry("")
+    is_entered: bool = False
+    """Whether a program calls the function around the line, if only to another line."""
 
     def look(self, machine: Machine, place: Place) -> None:
         """Told of each line that has run."""
-        if place == self.place and not machine.frame.module.is_model and len(self.seen) < _MOST_STATES:
-            self.seen.setdefault(_seen(machine, self))
+        if place == self.place and not machine.frame.module.is_model:
+            values = self.reached.setdefault((_chain(machine), _mode(machine, self.entry)), {})
+            for name, held in _values(machine, self.names):
+                values.setdefault(name, {}).update(dict.fromkeys(held))
+
+    def seen(self) -> tuple[Seen, ...]:
+        """States that differ in nothing but the calls that lead there are one."""
+        found: dict[Hashable, Seen] = {}
+        for (chain, mode), values in self.reached.items():
+            key = (mode, *((name, *held) for name, held in values.items()))
+            before = found[key].chains if key in found else ()
+            found[key] = Seen(mode, values, (*before, chain) if chain else before)
+        return tuple(found.values())
 
 
 @record
@@ -78,6 +110,8 @@ class Explained:
     events: tuple[str, ...]
     not_followed: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
+    alone: str
+    """Why a function was run by itself."""
 
 
 def explained(
@@ -88,23 +122,37 @@ def explained(
     limits: Limits | None = None,
 ) -> Explained:
     """Run these entries, and tell what is known at a line of one of their files."""
-    window = Window(place, tuple(_names(program, place)), {})
+    window = Window(place, tuple(_names(program, place)))
     outcomes = []
     for entry in entries:
-        if window.seen and entry.symbol:
+        if window.reached and entry.symbol:
             break  # a program reaches it: nobody need call the function alone
-        window.entry = str(entry)
-        outcomes.append(run_entry(program, entry, libraries, limits, window.look))
+        window.entry = entry
+        machine = Machine(program, libraries, limits, window.look)
+        outcomes.append(run(machine, entry))
+        window.is_entered |= not entry.symbol and any(_holds(code, place) for code in machine.ran)
     events = [each for outcome in outcomes for each in outcome.events]
     at_line = [each for each in events if (each.event.file, each.event.line) == place]
     unknown = [each for outcome in outcomes for each in outcome.not_followed if each.place == place]
     return Explained(
         place,
-        tuple(window.seen),
+        window.seen(),
         tuple(dict.fromkeys(_event(each.event.kind.value, each.event.operator, each.decisions) for each in at_line)),
         tuple(dict.fromkeys(each.reason for each in unknown)),
         tuple(outcomes),
+        _alone(window, [each for each in outcomes if not each.entry.symbol]),
     )
+
+
+def _holds(code: Code, place: Place) -> bool:
+    return code.module.path == place.path and code.node.lineno <= place.line <= (code.node.end_lineno or 0)
+
+
+def _alone(window: Window, programs: list[Outcome]) -> str:
+    """Why the function around the line is run by itself, where it is."""
+    is_sure = not any(each.not_followed or each.ended for each in programs)
+    what = "reaches the line" if window.is_entered else "calls it"
+    return f"no program here {what}{'' if is_sure else ', as far as is followed'}"
 
 
 def _event(kind: str, operator: str | None, decisions: Decisions) -> str:
@@ -131,23 +179,29 @@ def _dotted(node: ast.expr) -> str:
     return ""
 
 
-def _seen(machine: Machine, window: Window) -> Seen:
-    values = []
-    for name in window.names:
-        value = _value(machine, machine.frame, name)
-        if value is not None and not _is_plain_name(value):
-            values.append((name, tuple(shown(machine, atom) + _under(when) for atom, when in cases(value))))
+def _chain(machine: Machine) -> str:
+    """The places of the calls that lead here, the nearest first."""
+    return ", from ".join(f"{each.path}:{each.line}" for each in machine.frames()[1:] if each.line != NO_LINE)
+
+
+def _mode(machine: Machine, entry: Entry) -> Mode:
     regions = machine.field(PROCESS, REGIONS)
     region = regions.stack if isinstance(regions, Regions) else None
     grad = machine.field(PROCESS, "grad")
-    return Seen(
-        window.entry,
-        tuple(f"{frame.path}:{frame.line}" for frame in machine.frames()[1:]),
-        tuple(values),
+    return Mode(
+        entry,
+        machine.frames()[-1].line == NO_LINE,
         "not known" if region is None else (_region(region[-1]) if region else "none"),
         ("on" if grad.value else "off") if isinstance(grad, Constant) else "not known",
-        tuple(sorted(map(str, machine.state.decisions))),
+        tuple(f"{each.test}: {'holds' if each.holds else 'does not hold'}" for each in sorted(machine.state.decisions)),
     )
+
+
+def _values(machine: Machine, names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    for name in names:
+        value = _value(machine, machine.frame, name)
+        if value is not None and not _is_plain_name(value):
+            yield name, [shown(machine, atom) + _under(when) for atom, when in cases(value)]
 
 
 def _is_plain_name(value: Value) -> bool:
@@ -170,11 +224,11 @@ def _value(machine: Machine, frame: Running, name: str) -> Value | None:
 def _region(region: Region) -> str:
     enabled = {True: "", False: ", not enabled", None: ", enabled or not"}[region.enabled]
     dtypes = " or ".join(sorted(region.dtypes)) or "of a dtype that is not known"
-    return f"{region.kind} {region.device} {dtypes}{enabled}{_at(region.place)}"
+    return f"{region.device} {dtypes}{enabled}{_at(region.place)}".lstrip()
 
 
 def _at(place: Place | None) -> str:
-    return f" ({place})" if place is not None else ""
+    return f" ({place})" if place is not None and place.line != NO_LINE else ""
 
 
 def _under(decisions: Decisions) -> str:
@@ -188,13 +242,17 @@ def shown(machine: Machine, value: Atom) -> str:
             return repr(value.value)[:_LONGEST]
         case Option():
             default = f", default {value.default.value!r}" if value.default is not None else ""
-            return f"the option {value.identity}{default}{_at(value.place)}"
+            kind = (
+                "the option " if not value.is_parameter else "the parameter " if value.identity.isidentifier() else ""
+            )
+            origin = "" if kind else ", from a parameter"
+            return f"{kind}{value.identity}{origin}{default}{_at(value.place)}"
         case Condition():
             return f"{'not ' if value.negated else ''}{value.test}"
         case Tensor():
             return _tensor(value)
         case Object():
-            return f"{value.cls.name} made at {value.address.place}{_dtype(machine, value)}"
+            return f"{value.cls.name} {_origin(machine, value)}{_dtype(machine, value)}"
         case Container() | Tuple():
             return _elements(machine, value)
         case FunctionValue():
@@ -214,6 +272,15 @@ def _tensor(value: Tensor) -> str:
     scaled = ", scaled" if value.scaled_by else ""
     reason = f": {value.reason}" if value.reason else ""
     return f"{words} {dtypes}{scaled}{reason}{_at(value.place)}"
+
+
+def _origin(machine: Machine, value: Object) -> str:
+    """Where an object was made; of one that nothing made, how it is known to be what it is."""
+    evidence = machine.field(value.address, EVIDENCE)
+    if isinstance(evidence, Constant) and isinstance(evidence.value, int):
+        return f"by its {Evidence(evidence.value).name.lower()}"
+    place = value.address.place
+    return f"made at {place}" if place is not None and place.line != NO_LINE else "that nothing here makes"
 
 
 def _dtype(machine: Machine, value: Object) -> str:
@@ -238,18 +305,28 @@ def _elements(machine: Machine, value: Container | Tuple) -> str:
     return f"{kind} of {count}: {'; '.join(first)}"[: 3 * _LONGEST] if first else f"empty {kind}"
 
 
+def _at_most(most: int, lines: list[str], more: str) -> list[str]:
+    return lines[:most] + ([more.format(len(lines) - most)] if len(lines) > most else [])
+
+
 def text(explained: Explained) -> str:
-    """The answer as lines."""
+    """The answer as lines. What is no variable has a heading of two words."""
     lines = [f"{explained.place}"]
-    for seen in explained.seen:
-        lines += ["", f"reached from {seen.entry}" + "".join(f"\n  called at {each}" for each in seen.calls)]
-        for name, values in seen.values:
-            lines += [f"  {name}: {values[0]}", *(f"    or {each}" for each in values[1:])]
-        lines += [f"  region: {seen.region}", f"  gradients: {seen.grad}"]
-        lines += [f"  decided: {each}" for each in seen.decisions]
+    for seen in explained.seen[:_MOST_STATES]:
+        mode = seen.mode
+        lines += ["", f"reached from {f'{mode.entry}: {explained.alone}' if mode.is_alone else mode.entry.path}"]
+        chains = [f"  called at {each}" for each in seen.chains]
+        lines += _at_most(_MOST_CHAINS, chains, "  more chains of calls: {}")
+        for name, held in seen.values.items():
+            values = [f"{'    or' if number else f'  {name}:'} {each}" for number, each in enumerate(held)]
+            lines += _at_most(_MOST_VALUES, values, "    more values: {}")
+        lines += [f"  autocast region: {mode.region}", f"  gradient mode: {mode.grad}"]
+        lines += [f"  branch decided: {each}" for each in mode.decisions]
+    if len(explained.seen) > _MOST_STATES:
+        lines += ["", f"more states: {len(explained.seen) - _MOST_STATES}"]
     if not explained.seen:
         lines.append("  no program reaches this line, as far as is followed")
-    lines += [f"event: {each}" for each in explained.events]
-    lines += [f"not followed: {each}" for each in explained.not_followed]
-    lines += [f"given up: {each.entry}: {each.ended}" for each in explained.outcomes if each.ended]
-    return "\n".join(lines)
+    rest = [f"event: {each}" for each in explained.events]
+    rest += [f"not followed: {each}" for each in explained.not_followed]
+    rest += [f"given up: {each.entry}: {each.ended}" for each in explained.outcomes if each.ended]
+    return "\n".join([*lines, *([""] if rest else []), *rest])

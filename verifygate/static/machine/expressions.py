@@ -272,7 +272,7 @@ class Expressions(Calls):
         if isinstance(left, Option) and isinstance(right, Constant) and name in SIGNS:
             default = computed(left.default, name, right) if left.default is not None else None
             known = default if isinstance(default, Constant) else None
-            return Option(f"{left.identity} {SIGNS[name]} {right.value!r}", known)
+            return left.part(f"{left.identity} {SIGNS[name]} {right.value!r}", known)
         return self._of_sequences(name, left, right, site, in_place=in_place)
 
     def _by_methods(self, name: str, left: Value, right: Value, site: Hashable, *, in_place: bool) -> Value | None:

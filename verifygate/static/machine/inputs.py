@@ -119,10 +119,10 @@ class Inputs(Statements):
         if role is not None:
             return self._of_role(name, *role)
         known = default if isinstance(default, Constant) else None
-        return Option(name, known, place=function.code.place)
+        return Option(name, known, place=function.code.place, is_parameter=True)
 
     def _of_role(self, name: str, role: Role, evidence: Evidence) -> Value:
-        return self._made_by_library(name, role.value, evidence) or Option(name, place=self.place)
+        return self._made_by_library(name, role.value, evidence) or Option(name, place=self.place, is_parameter=True)
 
     def _of_annotation(self, name: str, annotated: ClassValue | LibraryName) -> Value | None:
         if isinstance(annotated, LibraryName):

@@ -15,6 +15,7 @@ from verifygate.static.machine.inputs import Inputs
 from verifygate.static.machine.python.library import PYTHON
 from verifygate.static.machine.trace import Emitted
 from verifygate.static.machine.values import (
+    NO_LINE,
     Address,
     ClassValue,
     Descriptor,
@@ -61,7 +62,7 @@ class Machine(Inputs):
         found = found.function if isinstance(found, Descriptor) else found
         if module is None:
             return
-        self.frame = Running(module_address(entry.path), module, "")
+        self.frame = Running(module_address(entry.path), module, "", line=NO_LINE)
         if isinstance(found, FunctionValue):
             self.run_alone(found, owner if isinstance(owner, ClassValue) else None)
         elif isinstance(found, ClassValue):

@@ -19,7 +19,7 @@ from verifygate.static.machine.observations import renamed
 from verifygate.static.machine.renaming import Renaming
 from verifygate.static.machine.store import Cell, State, Touched, held
 from verifygate.static.machine.trace import Trace
-from verifygate.static.machine.values import Address, Code, Context, Decisions, FunctionValue, Place, Value
+from verifygate.static.machine.values import NO_LINE, Address, Code, Context, Decisions, FunctionValue, Place, Value
 
 _MOST_OUTCOMES = 12
 """Outcomes that are kept of one function, the latest."""
@@ -78,7 +78,7 @@ class Memo(Core):
     @property
     def outside(self) -> str:
         """The call at hand and all around it, in words: what tells a test inside of it from others."""
-        if not self._has_frame:
+        if not self._has_frame or self.frame.line == NO_LINE:
             return ""
         here = self.frame
         return f", called at {here.module.path}:{here.line}{self._rounds_here()}{here.outside}"

@@ -37,11 +37,18 @@ class Statements(Imports, Managers, Loops):
     """Told of each line: after its statement has run, before a block begins."""
 
     def run_block(self, body: list[ast.stmt]) -> bool:
-        """Run statements one after another; tells whether the last one goes on."""
-        for each in body:  # noqa: SIM110 - runs for each statement: a generator costs as much as it saves lines
-            if not self.run_statement(each):
-                return False
-        return True
+        """Run statements one after another; tells whether the last one goes on.
+
+        What happens next is at the line of the statement around: a manager is left, a loop tests again.
+        """
+        frame, line = self.frame, self.frame.line
+        goes_on = True
+        for each in body:
+            goes_on = self.run_statement(each)
+            if not goes_on:
+                break
+        frame.line = line
+        return goes_on
 
     def run_statement(self, node: ast.stmt) -> bool:
         """Run one statement; tells whether it goes on to the next."""

@@ -15,6 +15,9 @@ from verifygate.base.records import field, record
 from verifygate.static.symbols.program import Class, Module
 from verifygate.static.syntax.traversal import children
 
+NO_LINE = 0
+"""The line of what calls a function that nobody calls, and hands its arguments over."""
+
 
 class Place(NamedTuple):
     """A line of the project's own code."""
@@ -109,6 +112,12 @@ class Option:
     default: Constant | None = None
     choices: tuple[Constant, ...] = ()
     place: Place | None = field(default=None, compare=False)
+    is_parameter: bool = field(default=False, compare=False)
+    """It is an argument of a function that nobody calls, or comes out of one."""
+
+    def part(self, identity: str, default: Constant | None = None) -> Option:
+        """What comes out of it: an attribute, an element, a comparison."""
+        return Option(identity, default, place=self.place, is_parameter=self.is_parameter)
 
 
 @record

@@ -48,7 +48,7 @@ def _len(call: Call) -> Value:
         return constant(len(of.value))
     if isinstance(of, Object):
         return call.call_method(of, "__len__")
-    return Option(f"len({of.identity})") if isinstance(of, Option) else Unknown("a length", call.place, role=NUMBER)
+    return of.part(f"len({of.identity})") if isinstance(of, Option) else Unknown("a length", call.place, role=NUMBER)
 
 
 def _range(call: Call) -> Value:
