@@ -144,6 +144,13 @@ def test_an_option_makes_it_run_again(project: Project) -> None:
     assert project.ran == 2
 
 
+def test_a_folder_of_any_name_has_kept_results(project: Project) -> None:
+    root = project.root.rename(project.root.with_name(os.fsdecode(b"n\xff")))
+    project.root = root
+    project.monkeypatch.chdir(root)
+    assert [project.run().stages[0].kept is None for _ in range(2)] == [True, False]
+
+
 def test_the_gates_own_text_is_in_its_digest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text("1")
     monkeypatch.setattr(verifygate, "__file__", str(tmp_path / "__init__.py"))

@@ -130,7 +130,8 @@ class KeptResults:
             stage,
             self.before.digest(),
             program(),
-            self.context.settings.model_dump_json(),
+            self.context.settings.digest,
+            self.context.settings.today.isoformat(),
             self.context.sources.digest,
             *(repr(finding) for finding in (static.findings if static else ())),
         )
