@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import py_compile
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -312,6 +314,24 @@ def test_large_files_that_change_places_are_known(
     two.rename(one)
     (tmp_path / "aside").rename(two)
     assert "/large`" in before.differs_from(visible(subject))
+
+
+def test_a_large_file_that_is_changed_in_memory_is_known(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `numpy.memmap` does: only the first of several changes of a page sets the times of the file."""
+    _few_places(monkeypatch, tmp_path / "packages")
+    monkeypatch.setattr(visible_module, "_YOUNG_SECONDS", 0.05)
+    large = subject.root / "data/large"
+    large.write_bytes(b"0" * (2 << 20))
+    with large.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        mapped[0] = 1
+        before = visible(subject)
+        mapped[0] = 2
+        after = visible(subject)
+    if subprocess.check_output(["stat", "-f", "-c", "%T", large], text=True).strip() == "tmpfs":
+        pytest.skip("a file system in memory never writes out")
+    assert "`data/large`" in before.differs_from(after)
 
 
 def test_what_others_write_into_is_not_known(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

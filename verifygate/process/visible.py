@@ -148,9 +148,23 @@ def _identity(place: Path, status: os.stat_result) -> str:
         return f"{status.st_mode} {hashlib.sha256(content).hexdigest()}{_in_force(place, content)}"
     if status.st_ctime > time.time() - _YOUNG_SECONDS:
         time.sleep(_YOUNG_SECONDS)
-        if place.lstat().st_ctime_ns != status.st_ctime_ns:
-            raise _UnknownError(f"`{place.name}` is changing")
+    _written_out(place)
+    if place.lstat().st_ctime_ns != status.st_ctime_ns:
+        raise _UnknownError(f"`{place.name}` is changing")
     return _note(status)
+
+
+def _written_out(place: Path) -> None:
+    """Have what is in memory of a file written to its disk: until then, further changes by way of a mapping of it
+    into somebody's memory leave its times as they are (mmap(2), `MAP_SHARED`)."""
+    try:
+        file = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except PermissionError:  # no program reads it either
+        return
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _in_force(place: Path, content: bytes) -> str:
