@@ -83,6 +83,14 @@ def forget(shelf: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def drop(key: str, shelf: str) -> None:
+    """Drop the answer of a key, if there is one."""
+    folder = _folder(shelf)
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            (folder / f"{key}.json").unlink(missing_ok=True)
+
+
 def keep(key: str, output: CheckOutput, shelf: str = "", most: int = 0) -> None:
     """Keep an answer. Where that cannot be, nothing is kept, and nothing is lost but time.
 
