@@ -7,6 +7,7 @@ no digest holds: the clock, random numbers of the system, and how busy the machi
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import importlib.util
 import os
@@ -28,6 +29,8 @@ MOST_FILES = 100_000
 """Files of a project that are looked at."""
 _YOUNG_SECONDS = 2.0
 """Within so much time two changes of a file may have the same time."""
+_ALL_OF_IT = 1 | 2 | 4
+"""`SYNC_FILE_RANGE_WAIT_BEFORE`, `_WRITE` and `_WAIT_AFTER`."""
 _MACHINE = ("/proc/cpuinfo", "/proc/self/limits", "/proc/sys/vm/overcommit_memory")
 _GROUPS = Path("/sys/fs/cgroup")
 _OF_GROUP = ("cpu.max", "memory.max", "pids.max", "cpu.cfs_quota_us", "memory.limit_in_bytes")
@@ -156,13 +159,15 @@ def _identity(place: Path, status: os.stat_result) -> str:
 
 def _written_out(place: Path) -> None:
     """Have what is in memory of a file written to its disk: until then, further changes by way of a mapping of it
-    into somebody's memory leave its times as they are (mmap(2), `MAP_SHARED`)."""
+    into somebody's memory leave its times as they are (mmap(2), `MAP_SHARED`). Not `fsync`: that waits for the disk."""
+    from verifygate.process.kernel import call
+
     try:
         file = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except PermissionError:  # no program reads it either
         return
     try:
-        os.fsync(file)
+        call("sync_file_range", file, ctypes.c_int64(0), ctypes.c_int64(0), _ALL_OF_IT)
     finally:
         os.close(file)
 
