@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import os
@@ -69,7 +70,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     (root / "requirements.txt").write_text("torch==2.13.0\n")
     (tmp_path / "packages").mkdir()
     monkeypatch.chdir(root)
-    for name in ("CI", "GITHUB_ACTIONS"):
+    for name in kept_results._CI:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(visible_module, "SYSTEM", ())
     monkeypatch.setattr(visible_module, "shown_places", lambda _reach: [tmp_path / "packages"])
@@ -106,6 +107,22 @@ def test_fresh_runs_all_anew_and_keeps_that(project: Project) -> None:
     assert project.ran == 2
 
 
+def test_what_fails_when_it_runs_anew_is_no_longer_kept(project: Project) -> None:
+    """The next run must not say PASS again: it is known by now that the same inputs fail."""
+
+    def ended() -> StageResult:
+        raise KeyboardInterrupt
+
+    for answer in (lambda: result(Status.FAIL), ended):
+        project.answer = result
+        project.run()
+        assert len(kept()) == 1
+        project.answer = answer
+        with contextlib.suppress(KeyboardInterrupt):
+            project.run(fresh=True)
+        assert kept() == []
+
+
 def _of_project(name: str, text: str) -> Callable[[Project], object]:
     return lambda project: (project.root / name).write_text(text)
 
@@ -122,6 +139,7 @@ CHANGES: dict[str, Callable[[Project], object]] = {
     "the processors": lambda project: project.monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 9}),
     "CI": lambda project: project.monkeypatch.setenv("CI", "true"),
     "GitHub": lambda project: project.monkeypatch.setenv("GITHUB_ACTIONS", "true"),
+    "Jenkins": lambda project: project.monkeypatch.setenv("JENKINS_URL", "https://ci.example.org"),
     "an accelerator": lambda project: project.monkeypatch.setattr(kept_results, "has_accelerator", lambda: True),
     "a store in the project": lambda project: project.monkeypatch.setenv(
         "VERIFYGATE_CACHE_DIR", str(project.root / "store")
@@ -144,13 +162,23 @@ def test_an_option_makes_it_run_again(project: Project) -> None:
     assert project.ran == 2
 
 
+def test_a_folder_of_any_name_has_kept_results(project: Project) -> None:
+    root = project.root.rename(project.root.with_name(os.fsdecode(b"n\xff")))
+    project.root = root
+    project.monkeypatch.chdir(root)
+    assert [project.run().stages[0].kept is None for _ in range(2)] == [True, False]
+
+
 def test_the_gates_own_text_is_in_its_digest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text("1")
     monkeypatch.setattr(verifygate, "__file__", str(tmp_path / "__init__.py"))
     before = kept_results.program()
     assert kept_results.program() == before
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "libcst-9.dist-info").mkdir()
+    with_package = kept_results.program()
     (tmp_path / "rules.json").write_text("2")
-    assert kept_results.program() != before
+    assert len({before, with_package, kept_results.program()}) == 3
 
 
 @pytest.mark.parametrize(

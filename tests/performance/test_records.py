@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -15,6 +16,8 @@ import pytest
 
 import verifygate
 from verifygate.cli import main
+from verifygate.config.performance import RecordsSettings
+from verifygate.performance.attestation import acceptance
 from verifygate.performance.attestation.figures import figures
 from verifygate.performance.comparison import loaded
 
@@ -196,6 +199,19 @@ def test_what_a_record_must_not_be(
     code, line = verify(capsys)
     assert code == 1
     assert told in line
+
+
+@pytest.mark.parametrize("hour", [0, 12, 23])
+def test_a_record_lasts_to_the_end_of_a_day(hour: int) -> None:
+    """Whether it is believed does not change within a day: a result that rests on it is kept to the end of one."""
+    made = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+    predicate = SimpleNamespace(started=made, finished=made)
+    last = dt.datetime(2026, 1, 11, hour, 30, tzinfo=dt.UTC)
+    asked = [
+        SimpleNamespace(now=now, records=RecordsSettings(max_age_days=10)) for now in (last, last + dt.timedelta(1))
+    ]
+    told = [acceptance._wrong_time(predicate, each) for each in asked]  # type: ignore[arg-type]
+    assert told == [[], ["it is older than 10 days: 2026-01-01 12:00 UTC"]]
 
 
 def test_clocks_may_differ_by_minutes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import py_compile
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +26,7 @@ from verifygate.process.isolation import (
     shown_places,
 )
 from verifygate.process.subject import Subject
+from verifygate.process.trusted import changed
 from verifygate.process.visible import visible
 
 GRANTED = granted(Isolation.HERMETIC, Reach(Path(__file__).resolve().parents[2])) if can_be_hermetic() else ()
@@ -102,8 +107,48 @@ def test_what_another_process_writes_is_not_there_afterwards(subject: Subject, h
     other = Subject(subject.root, subject.interpreter, isolation=how)
     forged = place / ("1" * 64 + ".json")
     other.run(["-c", f"open({str(forged)!r}, 'w').write('forged')"], seconds=60)
-    left = [each.name for each in place.iterdir()]
+    left = [each.name for each in place.glob("*")]
     assert left == (["0" * 64 + ".json"] if how == "auto" else [])
+
+
+def test_that_answers_go_is_no_change_of_the_gate(subject: Subject) -> None:
+    answer_store.keep("0" * 64, answer_store.CheckOutput(("true",), 0), answer_store.RUNS)
+    other = Subject(subject.root, subject.interpreter, isolation="off")
+    before = other.trusted_state()
+    other.run(["-c", ""], seconds=60)
+    assert changed(before, other.trusted_state()) == []
+
+
+HINDRANCES = {
+    "folders among the answers": "[(place / str(n) / 'x').mkdir(parents=True) for n in range(9)]",
+    "rights": "place.chmod(0o500)",
+}
+
+
+@pytest.mark.parametrize("hindrance", HINDRANCES)
+def test_what_it_does_to_be_left_there_does_not_help(subject: Subject, hindrance: str) -> None:
+    place = Path(os.environ["VERIFYGATE_CACHE_DIR"]) / answer_store.RUNS
+    script = f"""
+import pathlib
+place = pathlib.Path({str(place)!r})
+place.mkdir(parents=True, exist_ok=True)
+(place / ("1" * 64 + ".json")).write_text("forged")
+{HINDRANCES[hindrance]}
+"""
+    other = Subject(subject.root, subject.interpreter, isolation="off")
+    assert other.run(["-c", script], seconds=60).exit_code == 0
+    assert list(place.glob("*.json")) == []
+
+
+def test_a_link_in_place_of_the_answers_goes_alone(subject: Subject, tmp_path: Path) -> None:
+    place = Path(os.environ["VERIFYGATE_CACHE_DIR"]) / answer_store.RUNS
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/letter").touch()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(tmp_path / "mine")
+    Subject(subject.root, subject.interpreter, isolation="off").run(["-c", ""], seconds=60)
+    assert (tmp_path / "mine/letter").exists()
+    assert not place.is_symlink()
 
 
 def test_it_sees_what_is_installed_to_be_edited(tmp_path: Path) -> None:
@@ -131,6 +176,9 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a right": (lambda top: (top / "project/train.py").chmod(0o755), "`train.py`"),
     "bytecode": (lambda top: (top / "project/data/x.pyc").write_bytes(b"1"), "`data/x.pyc`"),
     "a package": (lambda top: (top / "packages/one/METADATA").write_text("Version: 2\n"), "packages`"),
+    "a package without a file": (lambda top: (top / "packages/two").mkdir(), "packages`"),
+    "rights of a package": (lambda top: (top / "packages/one").chmod(0o700), "packages`"),
+    "data beside bytecode": (lambda top: (top / "packages/one/__pycache__/index.nbi").touch(), "packages`"),
     "a large file": (lambda top: _rewritten(top / "project/data/large"), "`data/large`"),
 }
 
@@ -146,7 +194,7 @@ def _rewritten(path: Path) -> None:
 def test_a_change_of_what_is_read_is_another_digest(
     subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    (tmp_path / "packages/one").mkdir(parents=True)
+    (tmp_path / "packages/one/__pycache__").mkdir(parents=True)
     (tmp_path / "packages/one/METADATA").write_text("Version: 1\n")
     _few_places(monkeypatch, tmp_path / "packages")
     if change == "a large file":
@@ -173,6 +221,131 @@ def test_what_it_inherits_counts_and_what_it_does_not_see_does_not(
     assert before.differs_from(visible(subject)) == ""
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     assert "environment" in before.differs_from(visible(subject))
+
+
+def _with_path(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of the checkout on PATH: the gate leaves it out for itself, and passes it on."""
+    monkeypatch.setenv("VERIFYGATE_PROJECTS_PATH", f"{subject.root}/bin:{os.environ['PATH']}")
+
+
+def _with_credentials(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(subject.root / "data/rows.csv"))
+
+
+def _with_umask(_subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = visible_module._lines
+    monkeypatch.setattr(visible_module, "_lines", lambda place: [*lines(place), "Umask:\t0007"])
+
+
+def _with_limit(_subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = visible_module._lines
+    monkeypatch.setattr(visible_module, "_lines", lambda place: ["9"] if "/memory" in place else lines(place))
+
+
+SURROUNDINGS = {
+    "PATH": (_with_path, "the environment"),
+    "credentials": (_with_credentials, "what is hidden for the sake of credentials"),
+    "umask": (_with_umask, "the machine"),
+    "a control group": (_with_limit, "the machine"),
+}
+
+
+@pytest.mark.parametrize("change", SURROUNDINGS)
+def test_a_change_of_how_it_starts_is_a_change(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    _few_places(monkeypatch, tmp_path / "packages")
+    before = visible(subject)
+    act, named = SURROUNDINGS[change]
+    act(subject, monkeypatch)
+    assert before.differs_from(visible(subject)) == f"`{named}` is not as it was"
+
+
+def test_bytecode_that_comes_to_be_in_force_is_a_change(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python takes bytecode by the time of its source: touched, the same files are another program."""
+    _few_places(monkeypatch, tmp_path / "packages")
+    source = subject.root / "train.py"
+    source.write_text("x = 2\n")
+    os.utime(source, (1_000_000_000, 1_000_000_000))
+    cached = Path(py_compile.compile(str(source), doraise=True) or "")
+    source.write_text("x = 1\n")
+    run = ["-c", "import train; print(train.x)"]
+    before, fresh = visible(subject), subject.run(run, seconds=60).stdout_tail
+    os.utime(source, (1_000_000_000, 1_000_000_000))
+    after, stale = visible(subject), subject.run(run, seconds=60).stdout_tail
+    assert (fresh.strip(), stale.strip()) == ("1", "2")
+    assert f"`{cached.relative_to(subject.root)}`" in before.differs_from(after)
+    os.utime(subject.root / "data/rows.csv", (1, 1))
+    assert after.differs_from(visible(subject)) == ""
+
+
+def test_what_it_may_write_in_an_environment_of_the_project_is_known(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytecode, too: the next process runs it."""
+    cached = subject.root / ".venv/lib/__pycache__"
+    cached.mkdir(parents=True)
+    _few_places(monkeypatch, subject.root / ".venv")
+    before = visible(subject)
+    (cached / "site.cpython-311.pyc").write_bytes(b"1")
+    assert "`.venv`" in before.differs_from(visible(subject))
+
+
+def test_large_files_that_change_places_are_known(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole folders that are renamed leave every time of their files as it was."""
+    _few_places(monkeypatch, tmp_path / "packages")
+    one, two = subject.root / "one", subject.root / "two"
+    for folder in (one, two):
+        folder.mkdir()
+        (folder / "large").write_bytes(folder.name.encode() * (1 << 20))
+    for _ in range(100):
+        os.utime(one / "large", (1, 1))
+        os.utime(two / "large", (1, 1))
+        if (one / "large").stat().st_ctime_ns == (two / "large").stat().st_ctime_ns:
+            break
+    else:
+        pytest.skip("this kernel gives no two files the same time")
+    before = visible(subject)
+    one.rename(tmp_path / "aside")
+    two.rename(one)
+    (tmp_path / "aside").rename(two)
+    assert "/large`" in before.differs_from(visible(subject))
+
+
+def test_a_large_file_that_is_changed_in_memory_is_known(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `numpy.memmap` does: only the first of several changes of a page sets the times of the file."""
+    _few_places(monkeypatch, tmp_path / "packages")
+    monkeypatch.setattr(visible_module, "_YOUNG_SECONDS", 0.05)
+    large = subject.root / "data/large"
+    large.write_bytes(b"0" * (2 << 20))
+    with large.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        mapped[0] = 1
+        before = visible(subject)
+        mapped[0] = 2
+        after = visible(subject)
+    if subprocess.check_output(["stat", "-f", "-c", "%T", large], text=True).strip() == "tmpfs":
+        pytest.skip("a file system in memory never writes out")
+    assert "`data/large`" in before.differs_from(after)
+
+
+def test_what_others_write_into_is_not_known(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _few_places(monkeypatch, tmp_path / "packages")
+    os.mkfifo(subject.root / "data/pipe")
+    assert "`pipe` is a pipe" in visible(subject).unknown
+
+
+def test_what_goes_meanwhile_is_not_known_and_ends_nothing(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _few_places(monkeypatch, tmp_path / "packages")
+    shutil.rmtree(subject.root)
+    assert "cannot be read: No such file" in visible(subject).unknown
 
 
 def test_a_project_of_too_many_files_is_not_known(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,13 +65,30 @@ def recall(key: str, shelf: str = "", doubt: Callable[[str], object] = lambda _w
 
 
 def forget(shelf: str) -> None:
-    """Drop all answers of a shelf."""
+    """Drop a shelf with all that is in it, whatever somebody put there and whatever rights they gave it."""
     folder = _folder(shelf)
-    if folder is None:
+    if folder is None or not os.path.lexists(folder):
         return
+    import shutil
+
     with contextlib.suppress(OSError):
-        for name in os.listdir(folder):  # noqa: PTH208 - most often there is none
-            (folder / name).unlink(missing_ok=True)
+        if folder.is_symlink():
+            folder.unlink()
+            return
+        folder.chmod(0o700)
+        for here, names, _ in os.walk(folder):
+            for below in (Path(here, name) for name in names):
+                if not below.is_symlink():
+                    below.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def drop(key: str, shelf: str) -> None:
+    """Drop the answer of a key, if there is one."""
+    folder = _folder(shelf)
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            (folder / f"{key}.json").unlink(missing_ok=True)
 
 
 def keep(key: str, output: CheckOutput, shelf: str = "", most: int = 0) -> None:

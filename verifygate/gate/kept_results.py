@@ -32,7 +32,7 @@ RUN_CODE = frozenset(("execution", "performance"))
 """The stages that run the project's code."""
 MOST = 40
 """Results that are kept."""
-_CI = ("CI", "GITHUB_ACTIONS")
+_CI = ("CI", "GITHUB_ACTIONS", "JENKINS_URL", "TEAMCITY_VERSION", "TF_BUILD")
 """Where one of these is set, a cache may be anybody's: nothing is kept there."""
 _FORM = "result of a stage 1"
 _WELL = (Status.PASS, Status.NOT_APPLICABLE)
@@ -88,6 +88,7 @@ class KeptResults:
             return None
         self.keys[stage] = key = self._key(stage, results)
         if self.fresh:
+            answer_store.drop(key, answer_store.RUNS)  # if it fails now, or is ended, the next run must not say PASS
             return None
 
         def doubt(why: str) -> None:
@@ -130,7 +131,8 @@ class KeptResults:
             stage,
             self.before.digest(),
             program(),
-            self.context.settings.model_dump_json(),
+            self.context.settings.digest,
+            self.context.settings.today.isoformat(),
             self.context.sources.digest,
             *(repr(finding) for finding in (static.findings if static else ())),
         )
@@ -152,8 +154,9 @@ def passed(result: StageResult) -> bool:
 
 
 def program() -> str:
-    """The digest of the gate itself, and of its interpreter's and packages' versions."""
-    whole, top = hashlib.sha256(sys.version.encode()), Path(verifygate.__file__).parent
+    """The digest of the gate itself, and of its interpreter's and packages' versions, wherever those are installed."""
+    packages = sorted(found.name for place in sys.path for found in Path(place).glob("*.dist-info"))
+    whole, top = hashlib.sha256(repr((sys.version, packages)).encode()), Path(verifygate.__file__).parent
     for path in sorted(top.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             data = read_regular(path, MAX_ANSWER_BYTES)

@@ -182,7 +182,6 @@ def confinement(
     downloads = [] if is_required else [home / name for name in DOWNLOADS]
     whole = (Path(sys.prefix), Path(sys.base_prefix), *reach.guarded)
     beside = [place for place in whole if not reach.root.is_relative_to(place)]
-    hide = hidden(_homes(), os.environ, reach.root, passed_on=reach.passed_on)
     orders = {
         "tell": tell,
         "alive": wait,
@@ -202,7 +201,7 @@ def confinement(
             *(shown_places(reach) if is_hermetic else outermost((*trusted_places(reach.root), *reach.shown)))
         ),
         "hide": [
-            *hide,
+            *credential_places(reach),
             *BROKERS,
             *_text(*(_in_tree(reach.root) if is_required else []), *(unseen_places(reach) if is_hermetic else [])),
         ],
@@ -248,6 +247,11 @@ def unseen_places(reach: Reach) -> list[Path]:
     caches = (reach.root / name for name in TOOL_CACHES)
     own = (*reports, *caches, *git_folders(reach.root), *filter(None, [cache_folder()]))
     return [each for each in own if not reach.root.is_relative_to(each)]
+
+
+def credential_places(reach: Reach) -> tuple[str, ...]:
+    """Where credentials may lie, in the home folders and where variables of the environment say: that is hidden."""
+    return hidden(_homes(), os.environ, reach.root, passed_on=reach.passed_on)
 
 
 def can_be_hermetic() -> bool:

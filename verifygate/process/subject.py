@@ -210,12 +210,15 @@ class Subject:
 
     def _environment(self, start: StartOptions, mark: str, temporary: Path) -> dict[str, str]:
         """The environment of one of its processes: what it inherits, what holds for all, and what is asked for."""
-        inherited = PASSED_ON.union(self.passed_on)
-        environment = {name: value for name, value in os.environ.items() if name in inherited} | ALWAYS
-        environment["PATH"] = self._path()
+        environment = self.inherited() | ALWAYS
         module_path = os.pathsep.join(str(path) for path in (*start.python_path, self.root))
         environment[MODULE_PATH if start.safe_path else "PYTHONPATH"] = module_path
         return environment | {orphans.MARK: mark, "TMPDIR": str(temporary)} | dict(start.env)
+
+    def inherited(self) -> dict[str, str]:
+        """The environment variables that its processes inherit."""
+        names = PASSED_ON.union(self.passed_on)
+        return {name: value for name, value in os.environ.items() if name in names} | {"PATH": self._path()}
 
     def copied(self, root: Path) -> Subject:
         """The project as a copy of it in another folder, which may link to the project's files."""
@@ -240,8 +243,14 @@ class Subject:
         return granted(wanted or Isolation(self.isolation), self.reach())
 
     def trusted_state(self) -> State:
-        """How what the gate trusts is now, as far as nothing keeps the project's processes from it."""
-        return state_of(self.root, whole="gate" not in self.layers())
+        """How what the gate trusts is now, as far as nothing keeps the project's processes from it.
+
+        Then no result is kept, and none that goes is a change.
+        """
+        is_open = "gate" not in self.layers()
+        if is_open:
+            answer_store.forget(answer_store.RUNS)
+        return state_of(self.root, whole=is_open)
 
     def _confined(self, reach: Reach, store: Path, limits: Limits) -> Confinement | None:
         """What its processes are started through, if anything."""

@@ -232,7 +232,7 @@ def _wrong_time(predicate: Predicate, terms: Terms) -> list[str]:
         return ["it ended before it began"]
     if ended > now + SKEW:
         return [f"it is dated in the future: {utc(ended)}"]
-    if now - ended > dt.timedelta(days=terms.records.max_age_days):
+    if (now.astimezone(dt.UTC).date() - ended.astimezone(dt.UTC).date()).days > terms.records.max_age_days:
         return [f"it is older than {terms.records.max_age_days} days: {utc(ended)}"]
     return []
 
