@@ -327,15 +327,15 @@ class AccessPaths:
 
     def _assigned_once(self, value: Object, name: str) -> tuple[ast.expr, Frame] | None:
         """What an attribute of an object is an alias of: `self.optimizer = optimizer`, assigned nowhere else."""
-        bindings = [each for made in self._evaluator.linearised(value.made) for each in made.attributes.get(name, ())]
+        bindings = list(self._evaluator.hierarchy.bindings(value, name))
         if len(bindings) != 1:
             return None
-        binding, owner = bindings[0]
+        binding, owner, _, of = bindings[0]
         if owner is None or binding.kind != "value" or not _names_an_object(binding.expr):
             return None
         if isinstance(binding.expr, ast.Attribute) and binding.expr.attr == name:
             return None  # `self.optimizer = other.optimizer`: there, the same holds
-        return binding.expr, self._evaluator.defining_frame(owner, value.made, value.call)
+        return binding.expr, self._evaluator.defining_frame(owner, of, value.call)
 
 
 def _names_an_object(expr: ast.expr | None) -> TypeGuard[ast.Name | ast.Attribute | ast.Subscript]:
