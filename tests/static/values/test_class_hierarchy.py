@@ -61,6 +61,17 @@ def test_a_class_that_registers_itself_may_have_objects(how: str, analysed: Call
     assert read_in(analysed(f"{BASE.replace('class Base:', how)}{HALF}Half()\n")) == {"half", "base"}
 
 
+@pytest.mark.parametrize(
+    ("overriding", "expected"),
+    [("return 1", {"base"}), ("return super().use()", {"base", "half"}), ("return Base.use(self)", {"base", "half"})],
+)
+def test_self_in_a_method_is_no_object_of_a_class_that_overrides_it(
+    overriding: str, expected: set[object], analysed: Callable[[str], Analysis]
+) -> None:
+    half = f"{HALF}    def use(self):\n        {overriding}\n\n"
+    assert read_in(analysed(f"{BASE}{half}Half()\nBase()\n")) == expected
+
+
 def test_the_body_of_a_nearer_class_hides_that_of_a_farther_one(analysed: Callable[[str], Analysis]) -> None:
     below = "    def mine(self):\n        return self.word\n"
     assert read_in(analysed(f"{BASE}{HALF}{below}"), "Half.mine") == {"half"}
@@ -79,6 +90,7 @@ def test_an_object_made_in_sight_is_of_its_class_alone(analysed: Callable[[str],
     frame = analysis.evaluator.module_frame(module)
     asked = ast.parse("made.word", mode="eval").body
     assert analysis.evaluator.values(asked, frame) == (Literal("base"),)
+    assert isinstance(asked, ast.Attribute)
     (this,) = analysis.evaluator.values(asked.value, frame)
     assert isinstance(this, Object)
-    assert len(list(analysis.evaluator.hierarchy.bindings(this, "word"))) == 1
+    assert len(list(analysis.evaluator.hierarchy.bindings(this, asked, frame))) == 1

@@ -216,7 +216,7 @@ class GradientFlows:
         for value in self._evaluator.values(expr.value, frame):
             if not isinstance(value, Object):
                 continue
-            for binding, owner, *_ in self._evaluator.hierarchy.bindings(value, expr.attr):
+            for binding, owner, *_ in self._evaluator.hierarchy.bindings(value, expr, frame):
                 if owner is not None and not _is_without_value(binding):
                     home = _on(Frame(owner), frame, expr.value)
                     flow = self._given(binding, home, depth)

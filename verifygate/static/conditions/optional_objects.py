@@ -105,7 +105,7 @@ def _bindings(expr: ast.expr, frame: Frame, roles: Roles, aliases: int = 0) -> _
             case [Object(call=call) as value]:
                 return [
                     (binding, _on_receiver(evaluator.defining_frame(owner, of, call), Bound(expr.value, frame)))
-                    for binding, owner, _, of in evaluator.hierarchy.bindings(value, expr.attr)
+                    for binding, owner, _, of in evaluator.hierarchy.bindings(value, expr, frame)
                     if owner is not None
                 ][:3]
     if isinstance(expr, ast.Name) and aliases < _MAX_ALIASES and (found := evaluator.lookup(expr.id, frame)):
@@ -129,7 +129,9 @@ def _is_settled(condition: Bound, roles: Roles) -> bool:
     for node in ast.walk(condition.expr):
         if isinstance(node, ast.Attribute):
             for value in roles.evaluator.values(node.value, condition.frame):
-                if isinstance(value, Object) and len([*roles.evaluator.hierarchy.bindings(value, node.attr)]) > 1:
+                if not isinstance(value, Object):
+                    continue
+                if len(list(roles.evaluator.hierarchy.bindings(value, node, condition.frame))) > 1:
                     return False
     return True
 

@@ -82,7 +82,7 @@ class Constants:
         found: set[float | None] = set()
         for value in self.evaluator.values(expr.value, frame):
             if isinstance(value, Object | ClassValue) and expr.attr not in value.made.fields:  # a record's are passed
-                bound = list(self.evaluator.hierarchy.bindings(value, expr.attr))
+                bound = list(self.evaluator.hierarchy.bindings(value, expr, frame))
                 if len(bound) == 1 and bound[0][0].kind == "value":
                     binding, owner, made, _ = bound[0]
                     home = self.evaluator.root_frame(owner) if owner else self.evaluator.module_frame(made.module)

@@ -88,7 +88,7 @@ class DtypeValues:
             return
         objects = [each for each in self.evaluator.values(expr.value, frame) if isinstance(each, Object)]
         for value in objects:
-            for binding, owner, holder, _ in self.evaluator.hierarchy.bindings(value, expr.attr):
+            for binding, owner, holder, _ in self.evaluator.hierarchy.bindings(value, expr, frame):
                 if owner is None and binding.kind == "value" and binding.expr is not None and not is_none(binding.expr):
                     yield self.of(binding.expr, self.evaluator.module_frame(holder.module), steps + 1)
 
@@ -178,7 +178,7 @@ class DtypeValues:
         elif isinstance(expr, ast.Attribute):
             for value in self.evaluator.values(expr.value, frame):
                 if isinstance(value, Object):
-                    for binding, owner, *_ in self.evaluator.hierarchy.bindings(value, expr.attr):
+                    for binding, owner, *_ in self.evaluator.hierarchy.bindings(value, expr, frame):
                         if owner is not None:
                             yield binding, self.evaluator.root_frame(owner)
 

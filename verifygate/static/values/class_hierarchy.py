@@ -7,6 +7,7 @@ from, and that nothing names but they, has no objects of its own.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import deque
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import simple_name
-from verifygate.static.values.domain import AttributeBinding, ClassValue, Object
+from verifygate.static.values.domain import AttributeBinding, Bound, ClassValue, Frame, Object
 
 if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
@@ -36,7 +37,7 @@ class ClassHierarchy:
         self._below: dict[Class, list[Class]] = {}
         self._waiting: deque[Class] | None = None
         """The classes whose bases nobody has asked about yet, in order."""
-        self._ways: dict[tuple[Class, str], tuple[Class, ...]] = {}
+        self._ways: dict[tuple[Class, str, Function | None], tuple[Class, ...]] = {}
         self._named: dict[Class, bool] = {}
 
     def below(self, made: Class) -> list[Class]:
@@ -58,15 +59,16 @@ class ClassHierarchy:
                 self._below.setdefault(base, []).append(made)
         return True
 
-    def ways(self, value: Object | ClassValue, name: str) -> tuple[Class, ...]:
+    def ways(self, value: Object | ClassValue, name: str, at: Bound) -> tuple[Class, ...]:
         """The classes in which to look an attribute of an object up: one for each that may bind it differently.
 
         Its class alone, where the object is made in sight, where no class below binds the attribute anew, and where
-        its own class has a method by that name, or nothing.
+        its own class has a method by that name, or nothing. `at` is what names the object: `self` in a method is no
+        object of a class that overrides the method.
         """
         if not isinstance(value, Object) or value.call is not None:
             return (value.made,)
-        key = (value.made, name)
+        key = (value.made, name, _running(at))
         if (known := self._ways.get(key)) is None:
             complete = self._is_complete()
             known = self._found(*key)
@@ -74,17 +76,17 @@ class ClassHierarchy:
                 self._ways[key] = known
         return known
 
-    def bindings(self, value: Object | ClassValue, name: str) -> Iterator[AttributeBinding]:
-        """All that binds an attribute of an object, in whichever of these classes it may be of."""
+    def bindings(self, value: Object | ClassValue, expr: ast.Attribute, frame: Frame) -> Iterator[AttributeBinding]:
+        """All that binds the attribute `expr` of an object, in whichever of these classes it may be of."""
         seen = set()
-        for of in self.ways(value, name):
+        for of in self.ways(value, expr.attr, Bound(expr.value, frame)):
             hidden = False
             for made in self._evaluator.linearised(of):
-                for binding, owner in made.attributes.get(name, ()):
+                for binding, owner in made.attributes.get(expr.attr, ()):
                     if binding not in seen and (owner is not None or not hidden):
                         seen.add(binding)
                         yield AttributeBinding(binding, owner, made, of)
-                hidden = hidden or hides(made, name)
+                hidden = hidden or hides(made, expr.attr)
 
     def may_be_of_one_object(self, one: Function, other: Function) -> bool:
         """Whether an object may have both for methods: those of one class, or of one that derives from the other's."""
@@ -93,7 +95,7 @@ class ClassHierarchy:
         above = self._evaluator.linearised
         return one.owner in above(other.owner) or other.owner in above(one.owner)
 
-    def _found(self, made: Class, name: str) -> tuple[Class, ...]:
+    def _found(self, made: Class, name: str, running: Function | None) -> tuple[Class, ...]:
         below = self.below(made)
         own = self._way(made, name) if len(below) > 1 else ()
         if not own or ((method := own[0].methods.get(name)) is not None and not method.is_property):
@@ -103,8 +105,24 @@ class ClassHierarchy:
             ways.setdefault(self._way(each, name), each)
         if len(ways) == 1:
             return (made,)
-        possible = {self._way(each, name) for each in self._instantiated(made)}
-        return tuple(of for way, of in ways.items() if way in possible)
+        there = [each for each in self._instantiated(made) if running is None or self._runs_on(running, each)]
+        possible = {self._way(each, name) for each in there}
+        return tuple(of for way, of in ways.items() if way in possible) or (made,)
+
+    def _runs_on(self, method: Function, made: Class) -> bool:
+        """Whether a method runs on objects of a class: nothing overrides it there, or what does calls it."""
+        line = self._evaluator.linearised(made)
+        if method.owner not in line:
+            return True
+        nearer = line[: line.index(method.owner)]
+        return not any(method.name in each.methods for each in nearer) or any(
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == method.name
+            and not (isinstance(call.func.value, ast.Name) and call.func.value.id == "self")
+            for each in nearer
+            for other in each.methods.values()
+            for call in other.calls
+        )
 
     def _way(self, made: Class, name: str) -> tuple[Class, ...]:
         line = self._evaluator.linearised(made)
@@ -155,3 +173,14 @@ def _may_be_registered(made: Class) -> bool:
     """Whether something learns of the class as it is defined: a decorator, a metaclass, `__init_subclass__`."""
     known_meta = all(word.arg == "metaclass" and simple_name(word.value) == "ABCMeta" for word in made.node.keywords)
     return bool(made.node.decorator_list) or not known_meta or "__init_subclass__" in made.methods
+
+
+def _running(at: Bound) -> Function | None:
+    """The method of whose own object an expression is the name: `self`, also in a function inside the method."""
+    here: Frame | None = at.frame
+    while here is not None and here.function.owner is None:
+        here = here.enclosing
+    method = here.function if here is not None else None
+    if method is None or not method.parameters or method.is_static or not isinstance(at.expr, ast.Name):
+        return None
+    return method if at.expr.id == method.parameters[0].arg else None

@@ -100,7 +100,7 @@ class Changes:
             return self._evaluator.containers.of(given.expr, given.frame)
         if not isinstance(value, Object):
             return None
-        bound = list(self._evaluator.hierarchy.bindings(value, expr.attr))
+        bound = list(self._evaluator.hierarchy.bindings(value, expr, frame))
         if len(bound) != 1 or bound[0][0].kind not in ("value", "item"):
             return None
         binding, owner, holder, of = bound[0]

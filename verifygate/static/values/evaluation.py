@@ -39,7 +39,7 @@ class ContainerContents(Protocol):
 class AttributeLookup(Protocol):
     """What binds the attributes of objects. `values.class_hierarchy.ClassHierarchy` is the one that answers."""
 
-    def bindings(self, value: Object | ClassValue, name: str) -> Iterator[AttributeBinding]: ...
+    def bindings(self, value: Object | ClassValue, expr: ast.Attribute, frame: Frame) -> Iterator[AttributeBinding]: ...
 
 
 class Evaluation(Protocol):

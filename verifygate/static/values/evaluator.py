@@ -303,7 +303,7 @@ class Evaluator:
         return _NOTHING_KNOWN
 
     def _of_object(self, base: Object, name: str, this: Bound) -> Sequence[Value]:
-        classes = self.hierarchy.ways(base, name)
+        classes = self.hierarchy.ways(base, name, this)
         found: list[Value] = [] if len(classes) <= MOST else [UNKNOWN]
         for made in classes[:MOST]:
             found += self._member(self.linearised(made), name, this, made, base.call)

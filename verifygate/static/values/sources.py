@@ -80,7 +80,7 @@ class Sources:
             if (given := given_field(value, expr.attr)) is not None:
                 yield given
             elif isinstance(value, Object):
-                for binding, owner, made, of in evaluator.hierarchy.bindings(value, expr.attr):
+                for binding, owner, made, of in evaluator.hierarchy.bindings(value, expr, frame):
                     home = evaluator.defining_frame(owner, of, value.call) if owner is not None else None
                     yield from self.of_binding(binding, home or evaluator.module_frame(made.module))
 
