@@ -158,3 +158,49 @@ class Net(torch.nn.Linear):
     assert told(contract_of(tmp_path, train_dot_py=TRAINS, net_dot_py=layer), Aspect.COMPUTE) == [
         ("float32", "in `Norm`")
     ]
+
+
+TRAINER = """import torch
+
+class Base:
+    dtype = torch.bfloat16
+
+    def __init__(self, model):
+        self.model = model.cuda()
+        self.optimizer = torch.optim.AdamW(self.model.parameters())
+        self.scaler = torch.amp.GradScaler("cuda", enabled=self.dtype == torch.float16)
+
+    def step(self, x):
+        with torch.autocast("cuda", dtype=self.dtype):
+            loss = self.model(x).float().mean()
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad()
+
+class Half(Base):
+    dtype = torch.float16
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "computes"),
+    [
+        ("Half", [("float16", "")]),
+        ("(Half if wide else Base)", [("bfloat16", "on one path"), ("float16", "on one path")]),
+    ],
+)
+def test_a_class_that_is_instantiated_says_the_dtype_and_not_its_base(
+    made: str, computes: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    main = f"from trainers import Base, Half\nfrom net import Net\n\ntrainer = {made}(Net(4, 4))\ntrainer.step(rows)\n"
+    contract = contract_of(tmp_path, trainers_dot_py=TRAINER, main_dot_py=main, net_dot_py=NET)
+    assert told(contract, Aspect.COMPUTE) == computes
+    assert told(contract, Aspect.LOSS_SCALE) == [("GradScaler", "where `self.dtype == torch.float16`")]
+
+
+def test_where_only_the_base_is_instantiated_both_dtypes_are_possible(tmp_path: Path) -> None:
+    """The class below may be made by whoever imports it: that it is not used here does not say that it never is."""
+    contract = contract_of(tmp_path, train_dot_py=f"{TRAINER}Base(torch.nn.Linear(4, 4)).step(rows)\n")
+    assert told(contract, Aspect.COMPUTE) == [("bfloat16", "on one path"), ("float16", "on one path")]

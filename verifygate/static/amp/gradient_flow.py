@@ -216,13 +216,12 @@ class GradientFlows:
         for value in self._evaluator.values(expr.value, frame):
             if not isinstance(value, Object):
                 continue
-            for made in self._evaluator.linearised(value.made):
-                for binding, owner in made.attributes.get(expr.attr, ()):
-                    if owner is not None and not _is_without_value(binding):
-                        home = _on(Frame(owner), frame, expr.value)
-                        flow = self._given(binding, home, depth)
-                        flow = flow | self._of_leaf(expr, frame) if _makes_a_leaf(binding.expr) else flow
-                        flows.append(flow | _UNKNOWN if is_container(binding.expr) else flow)
+            for binding, owner, *_ in self._evaluator.hierarchy.bindings(value, expr, frame):
+                if owner is not None and not _is_without_value(binding):
+                    home = _on(Frame(owner), frame, expr.value)
+                    flow = self._given(binding, home, depth)
+                    flow = flow | self._of_leaf(expr, frame) if _makes_a_leaf(binding.expr) else flow
+                    flows.append(flow | _UNKNOWN if is_container(binding.expr) else flow)
         if flows:
             return replace(_either(flows), must=frozenset()) if len(flows) > 1 else flows[0]
         return self.of(expr.value, frame, depth)

@@ -102,11 +102,10 @@ def _bindings(expr: ast.expr, frame: Frame, roles: Roles, aliases: int = 0) -> _
     evaluator = roles.evaluator
     if isinstance(expr, ast.Attribute):
         match evaluator.values(expr.value, frame):
-            case [Object(made=made, call=call)]:
+            case [Object(call=call) as value]:
                 return [
-                    (binding, _on_receiver(evaluator.defining_frame(owner, made, call), Bound(expr.value, frame)))
-                    for each in evaluator.linearised(made)
-                    for binding, owner in each.attributes.get(expr.attr, ())
+                    (binding, _on_receiver(evaluator.defining_frame(owner, of, call), Bound(expr.value, frame)))
+                    for binding, owner, _, of in evaluator.hierarchy.bindings(value, expr, frame)
                     if owner is not None
                 ][:3]
     if isinstance(expr, ast.Name) and aliases < _MAX_ALIASES and (found := evaluator.lookup(expr.id, frame)):
@@ -130,8 +129,9 @@ def _is_settled(condition: Bound, roles: Roles) -> bool:
     for node in ast.walk(condition.expr):
         if isinstance(node, ast.Attribute):
             for value in roles.evaluator.values(node.value, condition.frame):
-                classes = roles.evaluator.linearised(value.made) if isinstance(value, Object) else ()
-                if sum(len(each.attributes.get(node.attr, ())) for each in classes) > 1:
+                if not isinstance(value, Object):
+                    continue
+                if len(list(roles.evaluator.hierarchy.bindings(value, node, condition.frame))) > 1:
                     return False
     return True
 

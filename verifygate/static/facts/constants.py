@@ -82,14 +82,10 @@ class Constants:
         found: set[float | None] = set()
         for value in self.evaluator.values(expr.value, frame):
             if isinstance(value, Object | ClassValue) and expr.attr not in value.made.fields:  # a record's are passed
-                bound = [
-                    (each, owner)
-                    for made in self.evaluator.linearised(value.made)
-                    for each, owner in made.attributes.get(expr.attr, ())
-                ]
+                bound = list(self.evaluator.hierarchy.bindings(value, expr, frame))
                 if len(bound) == 1 and bound[0][0].kind == "value":
-                    (binding, owner) = bound[0]
-                    home = self.evaluator.root_frame(owner) if owner else self.evaluator.module_frame(value.made.module)
+                    binding, owner, made, _ = bound[0]
+                    home = self.evaluator.root_frame(owner) if owner else self.evaluator.module_frame(made.module)
                     found.add(self._bound_to(binding, home))
         return found
 

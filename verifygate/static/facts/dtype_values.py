@@ -17,6 +17,7 @@ from verifygate.static.facts.dtype_lattice import BY_NAME, Dtype, named
 from verifygate.static.symbols.program import Class
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
+from verifygate.static.syntax.traversal import is_none
 from verifygate.static.values.call_graph import CallGraph
 from verifygate.static.values.domain import (
     Bound,
@@ -79,7 +80,17 @@ class DtypeValues:
         """The dtypes of the definitions of a name or an attribute; empty where there are none in sight."""
         passed = [self.of(each.expr, each.frame, steps + 1) for each in self._fields_given(expr, frame)]
         bound = [self._of_binding(binding, home, steps + 1) for binding, home in self.bindings(expr, frame)]
-        return frozenset().union(*passed, *bound)
+        return frozenset().union(*passed, *bound, *self._in_class_bodies(expr, frame, steps))
+
+    def _in_class_bodies(self, expr: ast.expr, frame: Frame, steps: int) -> Iterator[frozenset[Dtype]]:
+        """What the bodies of the classes that an object may be of bind an attribute to, but for None."""
+        if not isinstance(expr, ast.Attribute):
+            return
+        objects = [each for each in self.evaluator.values(expr.value, frame) if isinstance(each, Object)]
+        for value in objects:
+            for binding, owner, holder, _ in self.evaluator.hierarchy.bindings(value, expr, frame):
+                if owner is None and binding.kind == "value" and binding.expr is not None and not is_none(binding.expr):
+                    yield self.of(binding.expr, self.evaluator.module_frame(holder.module), steps + 1)
 
     def _of_binding(self, binding: Binding, home: Frame, steps: int) -> frozenset[Dtype]:
         if binding.kind == "value" and binding.expr is not None:
@@ -167,10 +178,9 @@ class DtypeValues:
         elif isinstance(expr, ast.Attribute):
             for value in self.evaluator.values(expr.value, frame):
                 if isinstance(value, Object):
-                    for made in self.evaluator.linearised(value.made):
-                        for binding, owner in made.attributes.get(expr.attr, ()):
-                            if owner is not None:
-                                yield binding, self.evaluator.root_frame(owner)
+                    for binding, owner, *_ in self.evaluator.hierarchy.bindings(value, expr, frame):
+                        if owner is not None:
+                            yield binding, self.evaluator.root_frame(owner)
 
 
 def _option(call: ast.Call) -> tuple[str, frozenset[str]] | None:

@@ -321,21 +321,21 @@ class AccessPaths:
             given = given_field(value, expr.attr)
             if given is not None and isinstance(given.expr, _PURE):
                 return self.of(given.expr, given.frame, aliases + 1)
-            if isinstance(value, Object) and (alias := self._assigned_once(value, expr.attr)) is not None:
+            if isinstance(value, Object) and (alias := self._assigned_once(value, expr, frame)) is not None:
                 return self.of(*alias, aliases + 1)
         return base.attribute(expr.attr)
 
-    def _assigned_once(self, value: Object, name: str) -> tuple[ast.expr, Frame] | None:
+    def _assigned_once(self, value: Object, expr: ast.Attribute, frame: Frame) -> tuple[ast.expr, Frame] | None:
         """What an attribute of an object is an alias of: `self.optimizer = optimizer`, assigned nowhere else."""
-        bindings = [each for made in self._evaluator.linearised(value.made) for each in made.attributes.get(name, ())]
+        bindings = list(self._evaluator.hierarchy.bindings(value, expr, frame))
         if len(bindings) != 1:
             return None
-        binding, owner = bindings[0]
+        binding, owner, _, of = bindings[0]
         if owner is None or binding.kind != "value" or not _names_an_object(binding.expr):
             return None
-        if isinstance(binding.expr, ast.Attribute) and binding.expr.attr == name:
+        if isinstance(binding.expr, ast.Attribute) and binding.expr.attr == expr.attr:
             return None  # `self.optimizer = other.optimizer`: there, the same holds
-        return binding.expr, self._evaluator.defining_frame(owner, value.made, value.call)
+        return binding.expr, self._evaluator.defining_frame(owner, of, value.call)
 
 
 def _names_an_object(expr: ast.expr | None) -> TypeGuard[ast.Name | ast.Attribute | ast.Subscript]:

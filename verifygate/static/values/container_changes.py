@@ -100,17 +100,16 @@ class Changes:
             return self._evaluator.containers.of(given.expr, given.frame)
         if not isinstance(value, Object):
             return None
-        classes = self._evaluator.linearised(value.made)
-        bound = [each for made in classes for each in made.attributes.get(expr.attr, ())]
+        bound = list(self._evaluator.hierarchy.bindings(value, expr, frame))
         if len(bound) != 1 or bound[0][0].kind not in ("value", "item"):
             return None
-        binding, owner = bound[0]
-        home = self._evaluator.defining_frame(owner, value.made, value.call) if owner is not None else None
-        home = home or self._evaluator.module_frame(value.made.module)
+        binding, owner, holder, of = bound[0]
+        home = self._evaluator.defining_frame(owner, of, value.call) if owner is not None else None
+        home = home or self._evaluator.module_frame(holder.module)
         made = self._of_only(self._evaluator.bound_to(binding, home))
         if made is None:
             return None
-        others = {frame.function.module, *(each.module for each in classes)}
+        others = {frame.function.module, *(each.module for each in self._evaluator.linearised(of))}
         elsewhere = [
             (function, change)
             for module in others

@@ -12,10 +12,11 @@ import ast
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from verifygate.base.records import field, record, replace
 from verifygate.static.symbols.program import Class, Function, Module
+from verifygate.static.symbols.scopes import Binding
 from verifygate.torch_names import DTYPES
 
 
@@ -82,6 +83,18 @@ class Object:
     made: Class
     call: Bound | None = field(default=None, compare=False)
     """The call of the class that made it, where that is known."""
+
+
+class AttributeBinding(NamedTuple):
+    """One of the ways in which an attribute of an object gets its value."""
+
+    binding: Binding
+    owner: Function | None
+    """The method that assigns it to `self`; None for the body of the class."""
+    holder: Class
+    """The class in which it stands."""
+    made: Class
+    """A class of the object that has it: the holder, or one that derives from it."""
 
 
 @record(eq=False)

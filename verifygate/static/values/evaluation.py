@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from verifygate.static.symbols.program import Class, Function, Module, Program
@@ -11,7 +11,9 @@ from verifygate.static.symbols.scopes import Binding
 from verifygate.static.values.contents import Row
 from verifygate.static.values.demand import Demand
 from verifygate.static.values.domain import (
+    AttributeBinding,
     Bound,
+    ClassValue,
     Contents,
     ExternalResult,
     Frame,
@@ -32,6 +34,12 @@ class ContainerContents(Protocol):
     def entry(self, key: ast.expr, value: Bound, frame: Frame) -> Contents | None: ...
 
     def iterations(self, target: ast.expr, source: ast.expr, frame: Frame) -> list[Row] | None: ...
+
+
+class AttributeLookup(Protocol):
+    """What binds the attributes of objects. `values.class_hierarchy.ClassHierarchy` is the one that answers."""
+
+    def bindings(self, value: Object | ClassValue, expr: ast.Attribute, frame: Frame) -> Iterator[AttributeBinding]: ...
 
 
 class Evaluation(Protocol):
@@ -64,6 +72,9 @@ class Evaluation(Protocol):
     def lookup(self, name: str, frame: Frame) -> tuple[list[Binding], Frame] | None: ...
 
     def linearised(self, made: Class) -> tuple[Class, ...]: ...
+
+    @property
+    def hierarchy(self) -> AttributeLookup: ...
 
     def callees(self, call: ast.Call, frame: Frame) -> tuple[FunctionValue, ...]: ...
 

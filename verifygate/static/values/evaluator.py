@@ -11,10 +11,11 @@ from collections.abc import Hashable, Sequence
 from functools import partial
 
 from verifygate.static.symbols.generators import handed_back
-from verifygate.static.symbols.program import Class, Function, Module, Program
+from verifygate.static.symbols.program import Class, Module, Program
 from verifygate.static.symbols.scopes import Binding, Scope
 from verifygate.static.symbols.star_imports import StarImports
 from verifygate.static.values.call_binding import entered_by, partially
+from verifygate.static.values.class_hierarchy import MOST, ClassHierarchy, hides
 from verifygate.static.values.closures import Closures
 from verifygate.static.values.containers import Containers
 from verifygate.static.values.demand import Demand
@@ -84,7 +85,8 @@ class Evaluator:
         self._outside_names: dict[str, Values] = {}
         self._bases_outside: dict[Class, frozenset[str]] = {}
         self._parameters, self._overrides, self._stars = Parameters(self), Overrides(self), StarImports(program)
-        self.sets_by_name = self._overrides.sets_by_name
+        self.sets_by_name, self.hierarchy = self._overrides.sets_by_name, ClassHierarchy(self)
+        self.below, self.may_be_of_one_object = self.hierarchy.below, self.hierarchy.may_be_of_one_object
         self._inherited, self._subscripts, self._replaced = SuperLookup(self), Subscripts(self), ReplacedFunctions(self)
         self._named, self._closures, self.containers = NamedAttributes(self), Closures(self), Containers(self)
         self.sources, self.bound_to = (origins := Sources(self)).of, origins.of_binding
@@ -283,12 +285,10 @@ class Evaluator:
                 return self._outside(f"{base.name}.{name}")
             case ClassValue() | FunctionValue() if name == "__name__":
                 return [Literal(base.made.node.name if isinstance(base, ClassValue) else base.function.name)]
-            case Object() | ClassValue():
-                made = base.made if isinstance(base, Object) else None
-                call = base.call if isinstance(base, Object) else None
-                found = self._member(self.linearised(base.made), name, Bound(base_expr, frame), made, call)
-                methods = self._overrides.of(base, name)
-                return [*found, *(FunctionValue(method, Bound(base_expr, frame)) for method in methods)]
+            case ClassValue():
+                return self._member(self.linearised(base.made), name, Bound(base_expr, frame), None)
+            case Object():
+                return self._of_object(base, name, Bound(base_expr, frame))
             case ModuleValue():
                 if self._stars.binder(name, base.module):
                     return self._name(name, self.module_frame(base.module))
@@ -302,20 +302,29 @@ class Evaluator:
                 return [value for bases, this, made in asked for value in self._member(bases, name, this, made)]
         return _NOTHING_KNOWN
 
+    def _of_object(self, base: Object, name: str, this: Bound) -> Sequence[Value]:
+        classes = self.hierarchy.ways(base, name, this)
+        found: list[Value] = [] if len(classes) <= MOST else [UNKNOWN]
+        for made in classes[:MOST]:
+            found += self._member(self.linearised(made), name, this, made, base.call)
+        return [*found, *(FunctionValue(method, this) for method in self._overrides.of(base, name))]
+
     def _member(
         self, bases: tuple[Class, ...], name: str, receiver: Bound, made: Class | None, call: Bound | None = None
     ) -> Sequence[Value]:
         """What the classes have by a name; `made` is the class of the object, where one is asked, `call` made it."""
         found: list[Value] = []
-        bound = False
+        bound = hidden = False
         for base in bases:
-            if method := base.methods.get(name):
+            if (method := base.methods.get(name)) and not hidden:
                 value = FunctionValue(
                     method, receiver if (made or method.is_class_method) and not method.is_static else None
                 )
                 is_read = made is not None and method.is_property
                 return [*found, *(self._called(value, READ, receiver.frame) if is_read else (value,))]
             for binding, owner in base.attributes.get(name, ()):
+                if hidden and owner is None:
+                    continue  # the body of a nearer class binds it
                 bound = True
                 home = self.defining_frame(owner, made, call) if owner else self.module_frame(base.module)
                 if owner is not None and receiver.frame.function.owner is not None and receiver.frame.entered(owner):
@@ -324,6 +333,7 @@ class Evaluator:
                 is_field = owner is None and isinstance(binding.node, ast.AnnAssign)
                 if is_field or (isinstance(binding.expr, ast.Constant) and self._overrides.sets_by_name(made or base)):
                     found.append(UNKNOWN)  # a default: a dataclass's constructor, or a loop over names, may set it
+            hidden = hidden or hides(base, name)
         return found if bound else _NOTHING_KNOWN
 
     def linearised(self, made: Class) -> tuple[Class, ...]:
@@ -336,17 +346,6 @@ class Evaluator:
         given = [value for base in made.node.bases for value in self.values(base, self.module_frame(made.module))]
         bases = [value.made for value in given if isinstance(value, ClassValue) and value.made is not made]
         return (made, *merged([*map(self.linearised, bases), bases]))
-
-    def below(self, made: Class) -> list[Class]:
-        """The class, and the project's classes that derive from it."""
-        classes = (each for module in self.modules for each in module.classes.values())
-        return [each for each in classes if made in self.linearised(each)]
-
-    def may_be_of_one_object(self, one: Function, other: Function) -> bool:
-        """Whether an object may have both for methods: those of one class, or of one that derives from the other's."""
-        if one.owner is None or other.owner is None:
-            return False
-        return one.owner in self.linearised(other.owner) or other.owner in self.linearised(one.owner)
 
     def outside_bases(self, made: Class) -> frozenset[str]:
         """Names outside the project that the class derives from, directly or not."""

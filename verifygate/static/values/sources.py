@@ -80,10 +80,9 @@ class Sources:
             if (given := given_field(value, expr.attr)) is not None:
                 yield given
             elif isinstance(value, Object):
-                for made in evaluator.linearised(value.made):
-                    for binding, owner in made.attributes.get(expr.attr, ()):
-                        home = evaluator.defining_frame(owner, value.made, value.call) if owner is not None else None
-                        yield from self.of_binding(binding, home or evaluator.module_frame(made.module))
+                for binding, owner, made, of in evaluator.hierarchy.bindings(value, expr, frame):
+                    home = evaluator.defining_frame(owner, of, value.call) if owner is not None else None
+                    yield from self.of_binding(binding, home or evaluator.module_frame(made.module))
 
     def _returned(self, call: ast.Call, frame: Frame) -> Iterator[Bound]:
         """What the functions of the project return that a call runs."""
