@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
+from verifygate.check.configurations import with_drivers
 from verifygate.check.project import HERE, NothingFoundError, read_asked
 from verifygate.check.report_scope import as_typed, within
 from verifygate.check.run import not_analysed_lines, report_of
@@ -17,7 +18,6 @@ from verifygate.configured_precision.drivers import DOCUMENTS, Driver, Drivers, 
 from verifygate.model.check_report import CheckReport
 from verifygate.model.precision_contract import PrecisionContract, altered
 from verifygate.sources import git
-from verifygate.sources.configuration_file import ConfigurationFile
 from verifygate.sources.discovery import configuration_below
 from verifygate.sources.left_out import Exclusion
 from verifygate.sources.repository import folder_in_repository
@@ -50,7 +50,7 @@ def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path 
     shown = _shown(around, start)
     below = frozenset(os.path.relpath(start / each, around).replace(os.sep, "/") for each in named)
     read = Drivers(configuration_below(around, found.exclude))
-    drivers = [each for each in read.all() if _is_below(each.path, below)]
+    drivers = _below(read, below)
     for each in files:
         _refuse_unknown(each, os.path.relpath(start / each, around).replace(os.sep, "/"), read, drivers)
     lost = tuple(
@@ -75,12 +75,14 @@ def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path 
     if commit:
         exclusion = Exclusion(found.exclude)
         kept = [each for each in git.configuration_at(around, commit) if not exclusion.leaves_out(each.path)]
-        changes = [*moved, *changed(_of(kept, below), drivers)]
+        changes = [*moved, *changed(_below(Drivers(kept), below), drivers)]
     return Contracts(programs, [each.shown(shown) for each in drivers], changes, (*lost, *report_lost), is_partial)
 
 
-def _of(files: list[ConfigurationFile], below: frozenset[str]) -> list[Driver]:
-    return [each for each in Drivers(files).all() if _is_below(each.path, below)]
+def _below(read: Drivers, folders: frozenset[str]) -> list[Driver]:
+    """The drivers that lie in these folders, or that a command there launches."""
+    drivers = ((each, (each.path, *(each.launched or ())[:1])) for each in read.all())
+    return [each for each, paths in drivers if any(_is_below(path, folders) for path in paths)]
 
 
 def _programs(
@@ -92,9 +94,12 @@ def _programs(
     rooted = bool(commit or (root and start != root))
     asked = read_asked(paths, start, found.exclude, root, found.sources, rooted=rooted)
     rules = found.written.allowing(versions_of_tree(asked.sources.paths, asked.root))
-    about = asked.is_asked if asked.scope is not None else None
+    about = asked.is_asked if asked.scope is not None and not asked.settings else None
     outcome = analyse(asked.sources, rules, with_constructs=False, about=about, means=Means(lets_go=True))
-    report = within(report_of(outcome, folder_in_repository(start)), asked)
+    report = report_of(outcome, folder_in_repository(start))
+    if asked.settings:
+        with_drivers(report, asked)  # it refuses a file that nothing here reads
+    report = within(report, asked)
     moved: list[str] = []
     if commit:
         from verifygate.change.base_findings import BaseFindings

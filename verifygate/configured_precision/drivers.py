@@ -40,6 +40,8 @@ class Driver:
     launched: tuple[str, int] | None
     """The command line that hands it over; None where none in sight does."""
     has_overrides: bool
+    files: frozenset[str]
+    """It, and the files that it or its launch line names: of DeepSpeed, of the launcher."""
     cells: Mapping[str, Cell]
 
     @property
@@ -149,7 +151,10 @@ class Drivers:
             documents["accelerate"] = (launch.accelerate, linked)
         cells = Evaluation(framework, documents, given).cells()
         place = (launch.path, launch.line) if launch is not None else None
-        return Driver(framework=framework, path=path, launched=place, has_overrides=bool(given), cells=cells)
+        return Driver(
+            framework=framework, path=path, launched=place, has_overrides=bool(given), cells=cells,
+            files=frozenset(file for file, _ in documents.values()),
+        )  # fmt: skip
 
     @cached_property
     def _launches(self) -> list[Launch]:
