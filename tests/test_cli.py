@@ -259,7 +259,7 @@ def test_check_ends_in_what_was_fixable_and_suppressed(project: Path, capsys: py
     assert main(["check", "--select", "AMP501"]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
     only_here = "exit code 1, though none would block `run`: `--fail-on high,certain` lets them pass"
-    fixable = "see `verifygate fix --diff` for what can be fixed"
+    fixable = "`verifygate fix --diff` says whether a fix applies"
     gap = "1 place not followed"
     assert last == f"1 finding (1 low) in 3 files; {gap}; {fixable}; 1 suppressed; {only_here}"
     (project / "old.py").write_text(f"{old}\nother = torch.cuda.amp.GradScaler('cuda')\n", encoding="utf-8")

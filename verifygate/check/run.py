@@ -231,11 +231,15 @@ def _for(format: str, report: CheckReport, options: CheckOptions) -> CheckReport
 
 
 def _fixes_told(report: CheckReport, format: str) -> list[str]:  # noqa: A002 - the option's name
+    """Which command tries the fixes, where some rule has one: whether one can be built is not known yet."""
+    from verifygate.model.finding import Certainty
     from verifygate.static.registry import load_rules
 
-    if format == "text" and any(load_rules()[each.rule].rule.fix is not None for each in report.findings):
-        return ["see `verifygate fix --diff` for what can be fixed"]
-    return []
+    tried = [each for each in report.findings if load_rules()[each.rule].rule.fix is not None]
+    if format != "text" or not tried:
+        return []
+    unsafe = "" if any(each.certainty is Certainty.CERTAIN for each in tried) else " --unsafe"
+    return [f"`verifygate fix --diff{unsafe}` says whether a fix applies"]
 
 
 def _known_before(asked: Asked, old: Old, report: CheckReport, outcome: AnalysisResult) -> Iterator[str]:
