@@ -12,7 +12,8 @@ from verifygate.commands import EVIDENCE, GROUPS, cli
 _HEAD = """\
 # Commands
 
-Every command and, below it, its options. `verifygate COMMAND --help` prints the same. Most commands also take
+Every command that `verifygate --help` lists and, below it, its options. (`verifygate accuracy`, which it does not list,
+[measures the rules](accuracy.md).) `verifygate COMMAND --help` prints the same. Most commands also take
 `--config FILE` (by default the nearest `verifygate.toml` or `pyproject.toml`) and `--format`. Results are written to
 stdout, everything else to stderr.
 

@@ -242,6 +242,19 @@ def test_fingerprint_survives_edits_elsewhere(project: Path, capsys: pytest.Capt
     assert seen[0][1] == seen[1][1]
 
 
+def test_where_all_fixes_are_of_likely_findings_the_last_line_says_unsafe(
+    project: Path, capsys: pytest.CaptureFixture[str]
+):
+    """`fix --diff` alone would show nothing of them."""
+    unscales = "if unscales:\n            scaler.unscale_(optimizer)\n        torch.nn.utils.clip"
+    text = FINDING.replace("torch.nn.utils.clip", unscales).replace("batches):", "batches, unscales):")
+    (project / "train.py").write_text(text, encoding="utf-8")
+    assert main(["check", "--select", "AMP201"]) == 1
+    out = capsys.readouterr().out
+    assert "[critical, likely]" in out
+    assert "`verifygate fix --diff --unsafe` says whether a fix applies" in out
+
+
 def test_select_and_ignore_take_codes_names_and_families(project: Path, capsys: pytest.CaptureFixture[str]):
     """What is selected runs, what is ignored does not."""
     (project / "train.py").write_text(FINDING, encoding="utf-8")
@@ -259,7 +272,7 @@ def test_check_ends_in_what_was_fixable_and_suppressed(project: Path, capsys: py
     assert main(["check", "--select", "AMP501"]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
     only_here = "exit code 1, though none would block `run`: `--fail-on high,certain` lets them pass"
-    fixable = "see `verifygate fix --diff` for what can be fixed"
+    fixable = "`verifygate fix --diff` says whether a fix applies"
     gap = "1 place not followed"
     assert last == f"1 finding (1 low) in 3 files; {gap}; {fixable}; 1 suppressed; {only_here}"
     (project / "old.py").write_text(f"{old}\nother = torch.cuda.amp.GradScaler('cuda')\n", encoding="utf-8")

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from workflow_steps import commit, git
 
+from verifygate import __version__
+from verifygate.base.distribution import DISTRIBUTION
 from verifygate.commands import ci_files
 from verifygate.commands.ci_files import OwnSource, own_source
 
@@ -54,7 +56,7 @@ class Installed:
 @pytest.mark.parametrize(
     ("noted", "source"),
     [
-        (None, OwnSource()),
+        (None, OwnSource(requirement=f"{DISTRIBUTION}=={__version__}")),
         ("no JSON", OwnSource()),
         (
             '{"url": "https://u:secret@example.org/a/gate.git", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}}',
@@ -65,13 +67,26 @@ class Installed:
     ],
 )
 def test_a_job_installs_what_wrote_it(noted: str | None, source: OwnSource, monkeypatch: pytest.MonkeyPatch):
-    """From the repository, without the credentials in its address; where there is none, from the index."""
+    """From the repository, without the credentials in its address, or from the index; else somebody fills it in."""
     monkeypatch.setattr(ci_files.importlib.metadata, "distribution", lambda _name: Installed(noted))
     assert own_source() == source
     text = ci_files._filled("github.yml", "", ROOT)
     assert f'VERIFYGATE_COMMIT: "{source.commit}"' in text
-    assert ('VERIFYGATE: ""' in text) is bool(source.commit)
+    assert f'VERIFYGATE: "{source.requirement}"' in text
     assert "u:secret" not in text
+
+
+def test_a_job_without_a_source_says_so_in_one_line(tmp_path: Path):
+    environment = {"PATH": os.environ["PATH"], "VERIFYGATE": "", "VERIFYGATE_SOURCE": "", "VERIFYGATE_COMMIT": ""}
+    script = ci_files._INSTALL_SELF.format(python="./pip")
+    ended = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, env=environment, capture_output=True
+    )
+    assert (ended.returncode, ended.stdout) == (2, b"")
+    assert ended.stderr.decode().splitlines() == [
+        "error: nothing says where verifygate is installed from: set VERIFYGATE_SOURCE and VERIFYGATE_COMMIT"
+    ]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("release", ["", "verifygate-amp==9.9"])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
+from verifygate.check.configurations import with_drivers
 from verifygate.check.project import HERE, NothingFoundError, read_asked
 from verifygate.check.report_scope import as_typed, within
 from verifygate.check.run import not_analysed_lines, report_of
@@ -51,7 +52,7 @@ def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path 
     below = frozenset(os.path.relpath(start / each, around).replace(os.sep, "/") for each in named)
     by_name = frozenset(os.path.relpath(start / each, around).replace(os.sep, "/") for each in files)
     read = Drivers(configuration_below(around, found.exclude), by_name)
-    drivers = [each for each in read.all() if _is_below(each.path, below)]
+    drivers = _below(read, below)
     for each in files:
         _refuse_unknown(each, os.path.relpath(start / each, around).replace(os.sep, "/"), read, drivers)
     lost = tuple(
@@ -77,10 +78,15 @@ def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path 
     if commit:
         exclusion = Exclusion(found.exclude)
         kept = [each for each in git.configuration_at(around, commit) if not exclusion.leaves_out(each.path)]
-        known = [each for each in Drivers(kept, by_name).all() if each.path not in read.broken]
-        before = [each for each in known if _is_below(each.path, below)]
+        before = [each for each in _below(Drivers(kept, by_name), below) if each.path not in read.broken]
         changes = [*moved, *changed(before, drivers)]
     return Contracts(programs, [each.shown(shown) for each in drivers], changes, (*lost, *report_lost), is_partial)
+
+
+def _below(read: Drivers, folders: frozenset[str]) -> list[Driver]:
+    """The drivers that lie in these folders, or that a command there launches."""
+    drivers = ((each, (each.path, *(each.launched or ())[:1])) for each in read.all())
+    return [each for each, paths in drivers if any(_is_below(path, folders) for path in paths)]
 
 
 def _programs(
@@ -95,12 +101,14 @@ def _programs(
     rooted = bool(commit or (root and start != root))
     asked = read_asked(paths, start, found.exclude, root, found.sources, rooted=rooted)
     rules = found.written.allowing(versions_of_tree(asked.sources.paths, asked.root))
-    about = asked.is_asked if asked.scope is not None else None
+    about = asked.is_asked if asked.scope is not None and not asked.settings else None
     outcome = analyse(asked.sources, rules, with_constructs=False, about=about, means=Means(lets_go=True))
-    report = within(report_of(outcome, folder_in_repository(start)), asked)
-    report = replace(
-        report, contract=filled(report.contract, Program(asked.sources, dict.fromkeys(asked.sources.paths)))
-    )
+    report = report_of(outcome, folder_in_repository(start))
+    if asked.settings:
+        with_drivers(report, asked)  # it refuses a file that nothing here reads
+    report = within(report, asked)
+    contract = filled(report.contract, Program(asked.sources, dict.fromkeys(asked.sources.paths)))
+    report = replace(report, contract=contract)
     moved: list[str] = []
     if commit:
         from verifygate.change.base_findings import BaseFindings

@@ -2,7 +2,8 @@
 
 A rule follows a value into other files, and a file says little of who calls it. So where a file is named, its whole
 project is analysed, and what concerns the file is reported: the same as of a check of the project. The project is the
-folder of the configuration, or else the nearest folder above the file that has a build file or a repository.
+folder of the configuration, or else the nearest folder above the file that has a build file or a repository. A file
+that configures a program, and belongs to no project, is read with the folder that it lies in.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
-from verifygate.sources.discovery import read_sources
+from verifygate.sources.configuration_file import SUFFIXES
+from verifygate.sources.discovery import AUDITED, read_sources
 from verifygate.sources.file import SourceFile
 from verifygate.sources.left_out import Exclusion
+from verifygate.sources.program_text import is_amp_program, is_program
 from verifygate.sources.tree import Sources
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -40,6 +43,13 @@ class Asked(NamedTuple):
     """Named files that `[project] exclude` matches."""
     homes: frozenset[str] = frozenset()
     """Files that links in the scope lead to: these may be analysed in place of the links."""
+
+    @property
+    def settings(self) -> list[str]:
+        """The files that were named outright and configure programs, in order of path."""
+        if self.scope is None:
+            return []
+        return [each.path for each in self.sources.configuration if each.path in self.scope]
 
     def is_named(self, path: str) -> bool:
         """Whether this file was asked for, by its own path."""
@@ -81,10 +91,11 @@ def read_asked(
     places = [_placed(start, each) for each in named]
     root = _project_of(places, configured)
     if root is None:
-        if text is None:
+        if text is None and not any(place.name.endswith(SUFFIXES) for place in places):
             return Asked(named_sources(paths, exclude), start, exclude=Exclusion(exclude))
-        root = places[0].parent
-        sources = ()
+        folders = [place if place.is_dir() else place.parent for place in places]
+        root = Path(os.path.commonpath(folders))
+        sources = tuple(folder.relative_to(root).as_posix() for folder in folders)
     for each, place in zip(named, places, strict=True):
         if text is None and not place.exists():
             raise UsageError("no such file or folder", where=each, remedy="give a path that exists")
@@ -95,6 +106,7 @@ def read_asked(
     read = read_sources(root, wanted, exclusion, confined=False)
     if text is not None:
         read = _with_text(read, SourceFile(inside[0], text[1]))
+    _refuse_other_texts(read, dict(zip(inside, named, strict=True)))
     asked = Asked(
         read,
         root,
@@ -105,7 +117,8 @@ def read_asked(
         sum(exclusion.leaves_out(each) for each in inside),
         frozenset(file.twin for file in read if file.twin and _is_below(file.path, frozenset(inside))),
     )
-    if not asked.left_out and not any(asked.is_named(path) for path in _paths(read)) and not _drives(read):
+    there = asked.left_out or asked.settings or any(asked.is_named(path) for path in _paths(read)) or _drives(read)
+    if not there:
         raise nothing_found(named, read)
     return asked
 
@@ -114,9 +127,20 @@ def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
     """The Python files that the user named, or all here. Raises UsageError where there is none."""
     named = paths or HERE
     sources = read_sources(Path.cwd(), named, exclude, confined=False)
+    _refuse_other_texts(sources, {each.path: each.path for each in sources})
     if not sources.files and not sources.unreadable and not _drives(sources):
         raise nothing_found(named, sources)
     return sources
+
+
+def _refuse_other_texts(sources: Sources, named: dict[str, str]) -> None:
+    """Raises UsageError where a file that was named, under the path that was typed, holds no program."""
+    for file in sources:
+        if file.path not in named or file.path.endswith(AUDITED):
+            continue
+        if not (is_amp_program if file.path.endswith(SUFFIXES) else is_program)(file.data):
+            remedy = "name Python files, the YAML that a framework trains by, or the folder of the program"
+            raise UsageError("is no Python file", where=named[file.path], remedy=remedy)
 
 
 class NothingFoundError(UsageError):

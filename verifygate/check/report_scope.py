@@ -31,9 +31,10 @@ def within(report: CheckReport, asked: Asked) -> CheckReport:
     rows = report.contract.rows
     told_here = any(asked.is_asked(each.path) for row in rows for each in row.declared)
     lost = tuple(each for each in report.not_analysed if asked.is_asked(each.path))
+    unread = {each.path for each in lost}
     return replace(
         report,
-        files_checked=sum(asked.is_named(file.path) for file in asked.sources) - len(lost),
+        files_checked=sum(asked.is_named(file.path) and file.path not in unread for file in asked.sources),
         findings=tuple(each for each in report.findings if concerns(each, asked)),
         not_analysed=lost,
         not_followed=tuple(each for each in report.not_followed if asked.is_asked(each.path)),

@@ -154,6 +154,7 @@ def _computed(
 ) -> CheckOutput:
     with timings.part("load the rules"):
         from verifygate.base.records import replace
+        from verifygate.check.configurations import read_of, with_drivers
         from verifygate.check.part_cache import KeptParts
         from verifygate.check.report_scope import as_typed, within
         from verifygate.static.engine import Means, analyse
@@ -161,13 +162,14 @@ def _computed(
 
         load_rules()
     with timings.part("put findings together"):
-        about = asked.is_asked if asked.scope is not None else None
+        about = asked.is_asked if asked.scope is not None and not asked.settings else None
         kept = KeptParts() if options.cached else None
         means = Means(options.jobs, kept, timings, lets_go=True)
         outcome = analyse(asked.sources, choice, with_constructs=False, about=about, means=means)
         whole = report_of(outcome, folder_in_repository(Path.cwd()), asked.sources)
-        whole, drivers = _with_driver(whole, asked)
+        whole, asked, drivers = with_drivers(whole, asked)
         report = within(whole, asked)
+        report = replace(report, files_checked=report.files_checked + read_of(report, asked, drivers))
     if old.commit or old.baseline is not None:
         from verifygate.check.known_findings import apart
 
@@ -191,8 +193,8 @@ def _computed(
             *_not_looked_at(asked, outcome, choice, around),
             *_about_the_exit_code(options, report, fails=fails),
         ]
-        if drivers > 1:
-            told.append(f"{drivers} configurations train by themselves: see `verifygate contract`")
+        if len(drivers) > 1:
+            told.append(f"{len(drivers)} configurations train by themselves: see `verifygate contract`")
         # How many can be fixed is known when the fixes are built, which takes longer than to find the faults.
         texts = tuple(
             render_check(_for(each.format, shown, options), each.format, [*_fixes_told(report, each.format), *told])
@@ -202,15 +204,6 @@ def _computed(
     return CheckOutput(
         texts, 2 if gaps else int(fails), not_analysed_lines(shown.not_analysed), keeps=not outcome.gave_up
     )
-
-
-def _with_driver(report: CheckReport, asked: Asked) -> tuple[CheckReport, int]:
-    """With the contract of the one configuration that trains by itself, where no program does; and how many do."""
-    from verifygate.base.records import replace
-    from verifygate.configured_precision.drivers import Drivers
-
-    drivers = () if report.contract.rows else Drivers(asked.sources.configuration).all()
-    return (replace(report, contract=drivers[0].contract) if len(drivers) == 1 else report), len(drivers)
 
 
 def report_of(outcome: AnalysisResult, folder: str = "", sources: Sources | None = None) -> CheckReport:
@@ -238,11 +231,15 @@ def _for(format: str, report: CheckReport, options: CheckOptions) -> CheckReport
 
 
 def _fixes_told(report: CheckReport, format: str) -> list[str]:  # noqa: A002 - the option's name
+    """Which command tries the fixes, where some rule has one: whether one can be built is not known yet."""
+    from verifygate.model.finding import Certainty
     from verifygate.static.registry import load_rules
 
-    if format == "text" and any(load_rules()[each.rule].rule.fix is not None for each in report.findings):
-        return ["see `verifygate fix --diff` for what can be fixed"]
-    return []
+    tried = [each for each in report.findings if load_rules()[each.rule].rule.fix is not None]
+    if format != "text" or not tried:
+        return []
+    unsafe = "" if any(each.certainty is Certainty.CERTAIN for each in tried) else " --unsafe"
+    return [f"`verifygate fix --diff{unsafe}` says whether a fix applies"]
 
 
 def _known_before(asked: Asked, old: Old, report: CheckReport, outcome: AnalysisResult) -> Iterator[str]:

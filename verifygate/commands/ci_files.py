@@ -94,7 +94,7 @@ def _filled(template: str, below: str, folder: Path) -> str:
         autoescape=False,  # noqa: S701 - it is YAML; what is filled in is quoted here
     )
     reports = f"{below}/reports/latest" if below else "reports/latest"
-    source, requirement = own_source(), f"{DISTRIBUTION}=={__version__}"
+    source = own_source()
     filled: dict[str, Any] = {
         "suffix": _suffix(below),
         "branches": json.dumps([git.default_branch(folder)]),
@@ -103,8 +103,8 @@ def _filled(template: str, below: str, folder: Path) -> str:
         "actions": ACTIONS,
         "python": PYTHON,
         "install": _install_lines(folder),
-        "requirement": requirement,
-        "from_index": json.dumps("" if source.commit else requirement),
+        "example": f"{DISTRIBUTION}=={__version__}",
+        "requirement": json.dumps(source.requirement),
         "source": json.dumps(source.address),
         "commit": json.dumps(source.commit),
         "install_self": _INSTALL_SELF.format(python="verifygate/bin/python"),
@@ -134,6 +134,9 @@ def _install_lines(folder: Path) -> list[str]:
 _INSTALL_SELF = """\
 if [ -n "$VERIFYGATE" ]; then
   {python} -I -m pip install "$VERIFYGATE"
+elif [ -z "$VERIFYGATE_SOURCE" ] || [ -z "$VERIFYGATE_COMMIT" ]; then
+  echo "error: nothing says where verifygate is installed from: set VERIFYGATE_SOURCE and VERIFYGATE_COMMIT" >&2
+  exit 2
 else
   git init --quiet verifygate-source
   git -C verifygate-source fetch --quiet --depth 1 "$VERIFYGATE_SOURCE" "$VERIFYGATE_COMMIT"
@@ -145,26 +148,32 @@ fi"""
 
 
 class OwnSource(NamedTuple):
-    """Where this installation of verifygate comes from, so that a job can install the same; empty for the index."""
+    """Where this installation of verifygate comes from, so that a job can install the same; all empty: nobody knows."""
 
     address: str = ""
     commit: str = ""
+    requirement: str = ""
+    """What pip found in the package index."""
 
     @property
     def words(self) -> str:
         if self.commit:
             return f"it installs verifygate from {self.commit[:12]} of {self.address}"
-        name = f"{DISTRIBUTION}=={__version__}"
+        if self.requirement:
+            return f"it installs {self.requirement} from the package index"
         return (
-            f"it installs {name} from the package index; before it is there, empty VERIFYGATE in the file, and name a "
-            "clone and its commit in VERIFYGATE_SOURCE and VERIFYGATE_COMMIT"
+            "it installs what VERIFYGATE_SOURCE and VERIFYGATE_COMMIT in the file name, and fails until they name a "
+            "repository of verifygate and a commit: this installation has none"
         )
 
 
 def own_source() -> OwnSource:
     """The commit that this installation was made from, as pip noted it; that of the clone, where it was a folder."""
     try:
-        noted = json.loads(importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+        text = importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
+        if text is None:  # pip notes an address, and for the index there is none
+            return OwnSource(requirement=f"{DISTRIBUTION}=={__version__}")
+        noted = json.loads(text)
     except (importlib.metadata.PackageNotFoundError, ValueError):
         return OwnSource()
     url, commit = str(noted.get("url", "")), str(noted.get("vcs_info", {}).get("commit_id", ""))

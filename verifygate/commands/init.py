@@ -98,7 +98,7 @@ def init(force: bool, start: bool | None, service: str | None) -> int:
     for line in told(found):
         click.echo(line)
     files = f"{CONFIG_NAME} and {SPEC_NAME}" if with_spec else CONFIG_NAME
-    click.echo(f"Wrote {files}; next: verifygate doctor, then verifygate run --stage all")
+    click.echo(f"Wrote {files}; next: verifygate doctor, then verifygate run")
     return 0
 
 

@@ -28,7 +28,11 @@ MOST_SHOWN = 30
 
 @click.command()
 @click.option(
-    "--stage", "stages", multiple=True, type=click.Choice(("all", *by_weight())), help="Stage to run; repeatable."
+    "--stage",
+    "stages",
+    multiple=True,
+    type=click.Choice(("all", *by_weight())),
+    help="Stage to run; repeatable (default: all).",
 )
 @config_option
 @click.option("--report-dir", type=click.Path(path_type=Path), help="Where reports go (default: reports/latest).")

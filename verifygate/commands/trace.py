@@ -40,7 +40,7 @@ def accept(ids: tuple[str, ...], report: Path | None, config: Path | None) -> in
     details = next((s.details for s in read.stages if isinstance(s.details, RequirementsDetails)), None)
     if details is None or details.spec != spec:
         problem = f"it traces {f'`{details.spec}`' if details else 'no specification'}, not `{spec}`"
-        raise UsageError(problem, where=path_as_typed(path), remedy="run `verifygate run --stage all` first")
+        raise UsageError(problem, where=path_as_typed(path), remedy="run `verifygate run` first")
     rows = {row.id: row for row in details.requirements}
     before = locks.read_lock(settings.root, spec)
     after, done, gone = locks.accept(before, rows, ids, read.provenance.commit)

@@ -52,6 +52,8 @@ class Driver:
     has_overrides: bool
     unsure: str
     """What a command line may set that cannot be read from it, or nothing."""
+    files: frozenset[str]
+    """It, and the files that it or its launch line names: of DeepSpeed, of the launcher."""
     cells: Mapping[str, Cell]
 
     @property
@@ -178,8 +180,9 @@ class Drivers:
         place = (launch.path, launch.line) if launch is not None else None
         unsure = launch.unsure if launch is not None else self._by_variable.get(framework.name, "")
         return Driver(
-            framework=framework, path=path, launched=place, has_overrides=bool(given), unsure=unsure, cells=cells
-        )
+            framework=framework, path=path, launched=place, has_overrides=bool(given), unsure=unsure, cells=cells,
+            files=frozenset(file for file, _ in documents.values()),
+        )  # fmt: skip
 
     @cached_property
     def _launches(self) -> list[Launch]:

@@ -90,5 +90,5 @@ def cited_measurements(results: Results, _inputs: Inputs) -> Iterator[Contradict
             stands="without a measurement it is not measured",
             lowers=(name,),
             to=Status.NOT_MEASURED,
-            action=check.remedy or "take the measurement: `verifygate run --stage all`",
+            action=check.remedy or "take the measurement: `verifygate run`",
         )

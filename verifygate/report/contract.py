@@ -135,7 +135,7 @@ class ContractInWords:
         if (rest := len(found) - MOST_GAPS) > 0:
             yield "", f"and {rest} more: see `--format json`"
         if self.silent and listed:
-            yield "not followed", f"{self.silent}: nothing here says it"
+            yield "not declared", self.silent
 
 
 def _in_words(each: Declared) -> str:

@@ -13,6 +13,7 @@ from verifygate.sources.configuration_file import CI_FILES, MAX_FILES, SUFFIXES,
 from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, MOST_SEARCHED_BYTES, SourceFile, is_encodable
 from verifygate.sources.left_out import Exclusion
 from verifygate.sources.named_programs import named_programs
+from verifygate.sources.program_text import is_amp_program
 from verifygate.sources.tree import Sources, left_out_by_rule
 
 PYTHON_SUFFIXES = (".py", ".pyw")
@@ -34,8 +35,9 @@ def read_sources(
     """Read every Python file and notebook at or below `paths`, which are relative to `root`.
 
     Folders that hold no project code (hidden ones, environments, build outputs) are skipped, and what git is told to
-    ignore and does not keep; a file named outright is read even there, unless `exclude` matches it. With `confined`, a
-    path that resolves outside `root` is refused. Raises UsageError.
+    ignore and does not keep; a file named outright is read even there, unless `exclude` matches it: as configuration
+    where its name says so, else as Python. With `confined`, a path that resolves outside `root` is refused. Raises
+    UsageError.
     """
     found: dict[str, SourceFile] = {}
     configuration: dict[str, ConfigurationFile] = {}
@@ -62,9 +64,10 @@ def read_sources(
             elif read:
                 unreadable.append(read)
         beside = [each for each in walked.beside if shown[os.fspath(each)] not in out]
-        for file in sorted(beside, key=lambda each: len(each.parts))[: MAX_FILES - len(configuration)]:
+        room = max(MAX_FILES - len(configuration), int(start.is_file()))
+        for file in sorted(beside, key=lambda each: len(each.parts))[:room]:
             path = shown[os.fspath(file)]
-            if is_encodable(path):
+            if is_encodable(path) and path not in configuration:
                 made = ConfigurationFile(path, os.fspath(file), tree=os.fspath(tree))
                 if why := made.why_not_read:
                     unreadable.append((path, f"cannot be read: {why}"))
@@ -111,10 +114,22 @@ class _Walked:
         self.python = list(walk(start, self.shut.append, self.beside, self.other)) if self._start else [start]
         if not self._start and start.suffix in BESIDE_SOURCE:
             self.python, self.other = [], [start]
+        elif not self._start and _is_configuration(start):
+            self.python, self.beside = [], [start]
 
     def inside(self, file: str) -> str:
         """The way from the folder that was walked to a file; empty for a file that was named outright."""
         return file[len(self._start) :].replace(os.sep, "/") if self._start else ""
+
+
+def _is_configuration(file: Path) -> bool:
+    """Whether a file that was named is one by its name, and no program under that name."""
+    if not file.name.endswith(SUFFIXES):
+        return False
+    try:
+        return not is_amp_program(read_regular(file, MAX_FILE_BYTES))
+    except OSError:
+        return True
 
 
 def _start_of(root: Path, given: str, *, confined: bool) -> Path:

@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from verifygate.base.records import record
 from verifygate.base.regular_files import open_regular, read_regular
 from verifygate.sources.file import AMP_WORDS, MAX_FILE_BYTES, MOST_SEARCHED_BYTES, SourceFile
+from verifygate.sources.program_text import is_amp_program
 
 RUNS = (b"exec(", b"run_path", b"importlib", b"sys.executable")
 """What runs the text of a file, whatever its name is; `importlib` makes loaders."""
@@ -175,7 +176,7 @@ class _Tree:
             return False
         if path.endswith(".pyc"):
             return AMP_WORDS.found_in(data) and "__pycache__" not in path
-        return _is_program(data) and not any(file.data == data for file in self._known.values())
+        return is_amp_program(data) and not any(file.data == data for file in self._known.values())
 
 
 def _archive_mentions_amp(file: Path) -> bool:
@@ -186,22 +187,6 @@ def _archive_mentions_amp(file: Path) -> bool:
             held = [each for each in archive.infolist() if each.filename.endswith(".py")][:MOST_FILES]
             sizes = accumulate(each.file_size for each in held)
             looked_at = (each for each, size in zip(held, sizes, strict=True) if size <= MOST_SEARCHED_BYTES)
-            return any(each.file_size <= MAX_FILE_BYTES and _is_program(archive.read(each)) for each in looked_at)
+            return any(each.file_size <= MAX_FILE_BYTES and is_amp_program(archive.read(each)) for each in looked_at)
     except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile):
         return False
-
-
-def _is_program(data: bytes) -> bool:
-    """Whether it is Python that mentions AMP and calls something: settings and texts do not."""
-    import ast  # for few projects
-    import warnings
-
-    if not AMP_WORDS.found_in(data.replace(b"&amp;", b"")):
-        return False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return any(isinstance(node, ast.Call) for node in ast.walk(tree))

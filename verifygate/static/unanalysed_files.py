@@ -24,17 +24,29 @@ _PYTHON = re.compile(r"\b(?:python[\d.]*|torchrun|accelerate|deepspeed|srun)\s")
 
 def with_what_may_train(lost: Iterable[NotAnalysed], sources: Sources) -> tuple[NotAnalysed, ...]:
     """The files that could not be analysed, those that may train marked, with what a tool trains by that none knows."""
-    by_a_tool = list(_trained_by_a_tool(sources))
-    known = {each.path for each in Drivers(sources.configuration).all()} if by_a_tool else set()
-    return (*(_seen(each, sources) for each in lost), *(each for each in by_a_tool if each.path not in known))
+    by_a_tool = _trained_by_a_tool(sources)
+    known = _drivers(sources) if by_a_tool else set()
+    unread = [
+        NotAnalysed(path=path, reason=f"{how}: such a tool is not read", mentions_amp=True)
+        for path, how in by_a_tool.items()
+        if path not in known
+    ]
+    return (*(_seen(each, sources) for each in lost), *unread)
 
 
 def refuse_settings_alone(sources: Sources) -> None:
     """Raises UsageError where a tool trains from a file, and no source trains: a verdict on the rest would be about
     another program."""
-    for each in _trained_by_a_tool(sources):
+    for path, how in _trained_by_a_tool(sources).items():
         remedy = "audit a tree with the code that trains; `verifygate docs limits` says what is read"
-        raise UsageError(each.reason, where=each.path, remedy=remedy)
+        if path in _drivers(sources):
+            remedy = "audit a tree with the code that trains, or let `verifygate check` judge this file"
+        raise UsageError(f"{how}: `run` gives no verdict on it", where=path, remedy=remedy)
+
+
+def _drivers(sources: Sources) -> set[str]:
+    """The files that a known framework trains by."""
+    return {each.path for each in Drivers(sources.configuration).all()}
 
 
 def _seen(lost: NotAnalysed, sources: Sources) -> NotAnalysed:
@@ -56,22 +68,21 @@ def _names(word: str, file: str, script: str) -> bool:
     return any(posixpath.normpath(posixpath.join(each, word)) == file for each in folders)
 
 
-def _trained_by_a_tool(sources: Sources) -> Iterator[NotAnalysed]:
-    """The files with a precision that a command hands to something that is none of the sources, where none trains."""
+def _trained_by_a_tool(sources: Sources) -> dict[str, str]:
+    """The files with a precision that a command hands to something that is none of the sources, where none trains; and
+    how it does."""
     if train(sources):
-        return
+        return {}
     settings = {each.path: each for each in sources.configuration if not each.is_script and not each.is_test}
-    seen: set[str] = set()
+    seen: dict[str, str] = {}
     for path, number, text in _commands(sources) if settings else ():
         if _PYTHON.search(text):
             continue
         for word in text.split()[1:]:
             found = next((each for each in settings if _names(word.rpartition("=")[2], each, path)), None)
             if found is not None and found not in seen and settings[found].mentions_precision:
-                seen.add(found)
-                tool = text.split()[0]
-                reason = f"`{tool}` trains by it ({path}:{number}), and no source here does: such a tool is not read"
-                yield NotAnalysed(path=found, reason=reason, mentions_amp=True)
+                seen[found] = f"`{text.split()[0]}` trains by it ({path}:{number}), and no source here does"
+    return seen
 
 
 def _commands(sources: Sources) -> Iterator[tuple[str, int, str]]:

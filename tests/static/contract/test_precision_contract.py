@@ -199,7 +199,11 @@ def test_float8_is_named_as_not_judged(tmp_path: Path) -> None:
 def test_what_the_code_leaves_open_is_filled_from_the_configuration_or_named(tmp_path: Path) -> None:
     text = "from accelerate import Accelerator\nAccelerator()\n"
     reason = "no `mixed_precision`: it comes from `accelerate launch` and its configuration"
-    assert gaps(contract_of(tmp_path, text)) == [("compute", 2, reason)]
+    contract = contract_of(tmp_path, text)
+    assert gaps(contract) == [("compute", 2, reason)]
+    *_, given_up, silent = ContractInWords(contract).text_lines()
+    assert (given_up[0], silent) == ("not followed", ("not declared", "all else"))
+    assert given_up[1].endswith(f":2: compute: {reason}")
     contract = contract_of(tmp_path, text, one_dot_yaml="num_processes: 1\nmixed_precision: fp16\n")
     assert gaps(contract) == []
     (said,) = contract.row(Aspect.COMPUTE).declared  # type: ignore[union-attr]
