@@ -5,7 +5,6 @@ from torch import nn, optim
 from torch.amp import GradScaler, autocast
 
 
-
 class WrappedOptimizer(optim.Optimizer):
     def __init__(self, optimizer, scaler=None):
         self._optimizer = optimizer
@@ -62,5 +61,3 @@ def train(loader, model, optimizer, amp):
         accelerator.backward(loss)
         optimizer.step()
         accelerator.update()
-
-
