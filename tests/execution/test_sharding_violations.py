@@ -71,7 +71,7 @@ def test_the_dtype_of_a_sum_is_found_where_another_torch_takes_it(monkeypatch: p
     sharding_watch.ShardingWatch(recording).patch()
 
     parameter = torch.nn.Linear(1, 1)
-    parameter.sharded_param = torch.zeros(1, requires_grad=True)  # type: ignore[assignment]
+    parameter.sharded_param = torch.zeros(1, requires_grad=True)
     policy = SimpleNamespace(param_dtype=torch.float16, reduce_dtype=torch.float16)
     around["__init__"]((SimpleNamespace(fsdp_params=[parameter], mp_policy=policy),), {})(None, None)
     two = SimpleNamespace(size=lambda: 2)
