@@ -23,9 +23,7 @@ class Judge:
         self.optimizer.zero_grad()
         with torch.autocast("cuda", dtype=torch.float16):
             loss = self.critic(real).mean()
-        loss = self.scaler.scale(
-            loss + self.lipschitz(real).square().mean() + slope_size(self.critic, real, self.scaler)
-        )
+        loss = self.scaler.scale(loss + self.lipschitz(real).square().mean() + slope_size(self.critic, real, self.scaler))
         loss.backward()
         log("loss", loss.item() / self.scaler.get_scale())
         self.scaler.step(self.optimizer)

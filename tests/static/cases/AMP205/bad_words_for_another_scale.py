@@ -26,7 +26,9 @@ class Wasserstein:
 
     def penalty(self, mixed):
         images = self.larger.scale(mixed)
-        (slopes,) = torch.autograd.grad(outputs=self.critic(images).sum(), inputs=mixed, create_graph=True)
+        (slopes,) = torch.autograd.grad(
+            outputs=self.critic(images).sum(), inputs=mixed, create_graph=True
+        )
         weighted = slopes * self.penalty_scale
         return measured(weighted)
 

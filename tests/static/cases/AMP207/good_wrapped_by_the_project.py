@@ -5,6 +5,7 @@ from torch import nn, optim
 from torch.amp import GradScaler, autocast
 
 
+
 class WrappedOptimizer(optim.Optimizer):
     def __init__(self, optimizer, scaler=None):
         self._optimizer = optimizer
@@ -61,3 +62,5 @@ def train(loader, model, optimizer, amp):
         accelerator.backward(loss)
         optimizer.step()
         accelerator.update()
+
+

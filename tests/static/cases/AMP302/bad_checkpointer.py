@@ -11,9 +11,7 @@ class Engine:
     def __init__(self, model, optimizer, scheduler, folder):
         self.model, self.optimizer = model, optimizer
         self.scaler = torch.amp.GradScaler("cuda")
-        self.checkpointer = Checkpointer(
-            model, folder, optimizer=optimizer, scheduler=scheduler
-        )  # expect: AMP302 likely
+        self.checkpointer = Checkpointer(model, folder, optimizer=optimizer, scheduler=scheduler)  # expect: AMP302 likely
 
     def turn(self, batch):
         self.optimizer.zero_grad()

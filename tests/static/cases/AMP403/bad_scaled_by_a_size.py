@@ -17,7 +17,7 @@ class BySubscript(nn.Module):
 class Unpacked(nn.Module):
     def forward(self, q, k, v, mask):
         batch, length, width = q.shape
-        scores = q @ k.transpose(-1, -2) * width**-0.5
+        scores = q @ k.transpose(-1, -2) * width ** -0.5
         return scores.masked_fill(mask == 0, -1e9).softmax(-1) @ v  # expect: AMP403
 
 

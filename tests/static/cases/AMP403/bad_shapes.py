@@ -30,7 +30,7 @@ def run(batch, mask, dim):
 def written_inside(q, k, mask):
     with torch.autocast("cuda", dtype=torch.float16):
         scores = torch.einsum("bid,bjd->bij", q, k) / math.sqrt(64)
-        scores.masked_fill_(mask, value=-(2**32) + 1)  # expect: AMP403
+        scores.masked_fill_(mask, value=-2**32 + 1)  # expect: AMP403
         bounded = (q @ k).clamp(-1e6, 1e6)  # expect: AMP403
         return scores, bounded, torch.where(mask, scores, -1e10)  # expect: AMP403 likely
 

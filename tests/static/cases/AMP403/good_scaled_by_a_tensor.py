@@ -8,7 +8,7 @@ class Learned(nn.Module):
         self.heat = nn.Parameter(torch.ones(1))
 
     def forward(self, q, k, mask):
-        scores = q @ k.transpose(-1, -2) / self.heat**2
+        scores = q @ k.transpose(-1, -2) / self.heat ** 2
         return scores.masked_fill(mask == 0, -1e9).softmax(-1)
 
 

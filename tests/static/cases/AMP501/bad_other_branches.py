@@ -34,9 +34,7 @@ def by_what_is_there():
 
 
 def as_one_expression(name, options):
-    return (
-        torch.amp.autocast("mps", **options) if name == "mps" else torch.cuda.amp.autocast(**options)
-    )  # expect: AMP501
+    return torch.amp.autocast("mps", **options) if name == "mps" else torch.cuda.amp.autocast(**options)  # expect: AMP501
 
 
 def only_there():

@@ -23,10 +23,6 @@ def made_by_dict(net):
 
 
 def arguments():
-    return TrainingArguments(
-        "out",
-        deepspeed={
-            "fp16": {"enabled": True},
-            "bf16": {"enabled": True},  # expect: AMP901
-        },
-    )
+    return TrainingArguments("out", deepspeed={
+        "fp16": {"enabled": True}, "bf16": {"enabled": True},  # expect: AMP901
+    })

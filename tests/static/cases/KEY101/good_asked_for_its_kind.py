@@ -7,7 +7,6 @@ def go(model, x):
     with torch.autocast("cuda"):
         return model(x)
 
-
 def load(path):
     return {"model": path, "epochs": 3}
 

@@ -15,9 +15,7 @@ def train(model, loss_fn, optimizer, scaler, loader):
 
 def train_by_parts(model, loss_fn, optimizer, scaler, loader, rate):
     for inputs, targets in loader:
-        rates = [
-            value.item() for value in torch.linspace(0, rate, len(model.blocks), device="cuda")
-        ]  # expect: PERF101 likely
+        rates = [value.item() for value in torch.linspace(0, rate, len(model.blocks), device="cuda")]  # expect: PERF101 likely
         for block, each in zip(model.blocks, rates):
             block.rate = each
         optimizer.zero_grad()

@@ -12,12 +12,7 @@ class ChunkedLoss(nn.Module):
     def forward(self, inputs, targets):
         total = 0.0
         for start in range(0, len(inputs), self.chunk):
-            part = (
-                self.encoder(inputs[start : start + self.chunk])
-                .sub(targets[start : start + self.chunk])
-                .square()
-                .mean()
-            )
+            part = self.encoder(inputs[start : start + self.chunk]).sub(targets[start : start + self.chunk]).square().mean()
             part.backward()  # expect: AMP101 likely
             total += part.detach()
         return total

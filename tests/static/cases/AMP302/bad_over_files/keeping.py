@@ -3,8 +3,7 @@ import torch
 
 def save_checkpoint(model, optimizer, epoch, path):
     torch.save(
-        {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch},
-        path,  # expect: AMP302
+        {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, path  # expect: AMP302
     )
 
 
