@@ -1,6 +1,6 @@
 """An average of the weights (EMA) in float16 training: kept in float32, and moved only by steps that happened.
 
-In half precision it would stop early: a thousandth of a difference smaller than half a weight is rounded away.
+In half precision it would stop early, up to half of a weight away: a thousandth of what is left is rounded away.
 """
 
 from __future__ import annotations

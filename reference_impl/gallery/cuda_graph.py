@@ -1,7 +1,7 @@
 """A CUDA graph in float16: forward, loss and backward are recorded; what the host decides stays outside.
 
-`GradScaler.step` asks the device whether to skip, so it cannot be recorded. The scale is a tensor that the graph
-reads: `update` may change it between two replays.
+`GradScaler.step` asks the device whether to skip, so it cannot be recorded (with a fused and capturable optimizer it
+does not ask, and can). The scale is a tensor that the graph reads: `update` may change it between two replays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def train(steps: int) -> float:
     model = tasks.ConvNet().to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     scaler = torch.amp.GradScaler("cuda")
-    images, labels = (part[:64].clone() for part in data)  # the graph reads these places in memory
+    images, labels = (part[:64].clone() for part in data)  # the graph reads these places: all batches are of this size
 
     def forward_backward() -> None:
         with torch.autocast("cuda", dtype=torch.float16, cache_enabled=False):  # a cast from before would be replayed
@@ -36,7 +36,7 @@ def train(steps: int) -> float:
     torch.cuda.current_stream().wait_stream(side)
 
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):  # gradients are allocated in here, and each replay writes them anew
+    with torch.cuda.graph(graph):  # gradients are allocated in here, and each replay writes them anew: no zero_grad
         forward_backward()
 
     for inputs, targets in tasks.batches(data, 64, steps):

@@ -28,9 +28,10 @@ def train(steps: int) -> float:
         scaler.scale(loss).backward()
         scaler.unscale_(muon)
         scaler.unscale_(adamw)
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # one norm over both: before Muon makes it meaningless
-        scaler.step(muon)
-        scaler.step(adamw)
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # one norm over both: Muon itself forgets the size
+        if norm.isfinite():  # else a NaN of one is in the other by now, which was looked at before and would step
+            scaler.step(muon)
+            scaler.step(adamw)
         scaler.update()
         model.zero_grad()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import weakref
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from ..launch import when_imported
 from ..patching.wrapping import After
 from .low_precision import LOW
-from .recording import Arguments, Keywords, Recording
+from .recording import Arguments, Keywords, Recording, argument
 
 _GROUPS = "torch.distributed.fsdp._fully_shard._fsdp_param_group"
 
@@ -21,6 +22,8 @@ class ShardingWatch:
         self._recording = recording
         self._sharded: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         """Parameter of a group whose sums are not told yet -> the event that tells of its sharding."""
+        self._places: list[str] = []
+        """The names of what torch's sum of gradients is given, in their order."""
 
     def patch(self) -> None:
         """Put the watch around what shards, once the project has imported it."""
@@ -28,6 +31,7 @@ class ShardingWatch:
 
     def _around_groups(self) -> None:
         groups: Any = sys.modules[_GROUPS]
+        self._places = list(inspect.signature(groups.foreach_reduce).parameters)
         self._recording.around(groups.FSDPParamGroup, "__init__", self._made)
         self._recording.around(groups, "foreach_reduce", self._reduced)
 
@@ -47,10 +51,10 @@ class ShardingWatch:
         return after
 
     def _reduced(self, arguments: Arguments, keywords: Keywords) -> None:
-        """`foreach_reduce(parameters, gradients, group, stream, collective, weights' dtype, dtype, ...)`."""
+        """`foreach_reduce(parameters, gradients, group, ..., reduce_dtype, ...)`: its place differs by version."""
         parameters, gradients, group = arguments[:3]
         number = self._sharded.pop(parameters[0], None)
-        dtype = arguments[6] if len(arguments) > 6 else keywords.get("reduce_dtype")
+        dtype = argument(arguments, keywords, "reduce_dtype", self._places.index("reduce_dtype"))
         dtype = dtype or gradients[0].dtype
         if number is not None and dtype in LOW and group is not None and group.size() > 1:
             self._recording.tell("reduced", dtype=_name(dtype), ranks=group.size(), made=number)

@@ -34,6 +34,7 @@ class Overlap(StrEnum):
     NONE = "none"
     WITHIN = "all of the other set are in this one"
     SOME = "they share some, or may"
+    CHOSEN = "each is chosen among the same parameters: they may share none"
     UNKNOWN = "unknown"
 
 
@@ -42,24 +43,40 @@ class ParameterSet:
     """The modules and parameters that a set is made of."""
 
     roots: frozenset[AccessPath] = frozenset()
-    is_whole: bool = True
-    """All parameters of these are in it; otherwise some may be left out."""
+    chosen: frozenset[AccessPath] = frozenset()
+    """Those of the roots whose parameters may not all be in it: `[p for p in model.parameters() if p.ndim == 2]`."""
     held: frozenset[AccessPath] = frozenset()
     """What the modules were made of: `Both(encoder, decoder)` may hold the parameters of its arguments."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all parameters of the roots are in it."""
+        return not self.chosen
+
+    @property
+    def _whole(self) -> frozenset[AccessPath]:
+        return self.roots - self.chosen
 
     def overlap(self, other: ParameterSet | None) -> Overlap:
         """How much of another set is in this one."""
         if other is None or not other.roots or not self.roots:
             return Overlap.UNKNOWN
-        if self.is_whole and all(any(_leads_to(mine, each) for mine in self.roots) for each in other.roots):
+        if all(any(_leads_to(mine, each) for mine in self._whole) for each in other.roots):
             return Overlap.WITHIN
         if _meet(self.roots, other.roots | other.held) or _meet(self.held, other.roots):
             return Overlap.SOME
         # what both were made of may be a module, or the arguments of the command line
         return Overlap.UNKNOWN if _meet(self.held, other.held) else Overlap.NONE
 
+    def may_miss(self, other: ParameterSet) -> bool:
+        """Whether they may share nothing because one chooses among the parameters of the other's roots, or both do."""
+        sure = any(_leads_to(mine, each) for mine in self._whole for each in other.roots)
+        sure = sure or any(_leads_to(each, mine) for each in other._whole for mine in self.roots)
+        return not sure and not (self.is_whole and other.is_whole)
+
     def __or__(self, other: ParameterSet) -> ParameterSet:
-        return ParameterSet(self.roots | other.roots, self.is_whole and other.is_whole, self.held | other.held)
+        chosen = (self.chosen | other.chosen) - self._whole - other._whole
+        return ParameterSet(self.roots | other.roots, chosen, self.held | other.held)
 
 
 def _meet(some: Iterable[AccessPath], others: Iterable[AccessPath]) -> bool:
@@ -100,7 +117,7 @@ class ParameterSets:
                 return self.of_module(module, frame)
             case ast.Call(func=func, args=[first, *_]) if last_name(func) in _KEEPS_SOME:
                 found = self.of(params.args[-1] if last_name(func) == "filter" else first, frame, deeper)
-                return replace(found, is_whole=False) if found is not None else None
+                return replace(found, chosen=found.roots) if found is not None else None
             case ast.Call(func=func, args=args) if last_name(func) in _KEEPS_ALL and not params.keywords:
                 held = [func.value] if not args and isinstance(func, ast.Attribute) else args
                 return self._union(held, frame, deeper)
@@ -134,7 +151,7 @@ class ParameterSets:
         source = self.of(expr.generators[0].iter, frame, followed)
         if source is None or len(expr.generators) != 1:
             return None
-        return replace(source, is_whole=source.is_whole and not expr.generators[0].ifs)
+        return replace(source, chosen=source.roots) if expr.generators[0].ifs else source
 
     def _of_name(self, expr: ast.expr, frame: Frame, followed: int) -> ParameterSet | None:
         """By the definition of a name; a name that nothing in sight defines may be a module, or a parameter itself."""

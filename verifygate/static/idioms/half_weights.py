@@ -18,7 +18,7 @@ from verifygate.static.idioms.half_switches import half_where_scaled, settings_a
 from verifygate.static.idioms.trained_parameters import model_of, models_in, takes_copies, takes_some
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
-from verifygate.static.syntax.names import last_name, turns_gradients_off
+from verifygate.static.syntax.names import last_name
 from verifygate.static.values.domain import Bound, ClassValue, ExternalName, ExternalResult, Frame, Object, Value
 
 _OPTIMIZERS = "torch.optim."
@@ -162,6 +162,17 @@ def halved_in_place(analysis: Analysis) -> Iterator[Location]:
                         yield Location(function, put)
 
 
+def lifts_in_place(function: Function, analysis: Analysis) -> bool:
+    """Whether a function, or one that it calls, puts float32 data into parameters: `p.data = p.data.float()`."""
+    parts = [function, *(callee for call in function.calls for callee in analysis.call_graph.callees(call, function))]
+    puts = (each for part in parts for each in part.of_kind(ast.Assign))
+    return any(
+        last_name(each.targets[0]) == "data" and isinstance(each.value, ast.Call) and casts_to_float32(each.value)
+        for each in puts
+        if isinstance(each.targets[0], ast.Attribute)
+    )
+
+
 def is_quantized(made: ast.AST) -> bool:
     """Whether a call loads a model in integers or four bits, which are not trained: adapters are."""
     return isinstance(made, ast.Call) and any(
@@ -186,16 +197,18 @@ def takes_copied(optimizer: ast.expr, frame: Frame, analysis: Analysis) -> bool:
 
 def _freezes(function: Function, analysis: Analysis) -> bool:
     parts = [function, *(callee for call in function.calls for callee in analysis.call_graph.callees(call, function))]
-    return any(
-        (isinstance(node, ast.Call) and turns_gradients_off(node))
-        or (isinstance(node, ast.Assign) and last_name(node.targets[0]) == "requires_grad" and _is_false([node.value]))
-        for part in parts
-        for node in part.own_nodes
-    )
+    return any(_may_freeze(node) for part in parts for node in part.own_nodes)
 
 
-def _is_false(given: list[ast.expr]) -> bool:
-    return any(isinstance(each, ast.Constant) and each.value is False for each in given)
+def _may_freeze(node: ast.AST) -> bool:
+    """Whether a node sets what needs gradients to anything but True: to False, to `"lora" in name`, to a parameter."""
+    given: list[ast.expr] = []
+    match node:
+        case ast.Call(func=ast.Attribute(attr="requires_grad_"), args=args, keywords=words):
+            given = [*args, *(word.value for word in words)]
+        case ast.Assign(targets=[ast.Attribute(attr="requires_grad"), *_], value=value):
+            given = [value]
+    return any(not isinstance(each, ast.Constant) or each.value is False for each in given)
 
 
 def optimizer_calls(value: Value) -> tuple[tuple[ast.Call, Frame], ...]:
@@ -204,13 +217,19 @@ def optimizer_calls(value: Value) -> tuple[tuple[ast.Call, Frame], ...]:
     return value.calls if is_optimizer else ()  # type: ignore[union-attr]
 
 
+def casts_to_float32(call: ast.Call) -> bool:
+    """Whether it is `x.float()`, or `x.to(torch.float32)` with whatever else."""
+    given = [*call.args, *(word.value for word in call.keywords)]
+    to_float = last_name(call.func) == "to" and any(last_name(each) in ("float32", "float") for each in given)
+    return to_float or (last_name(call.func) == "float" and not given)
+
+
 def _is_lifted(function: Function, analysis: Analysis) -> bool:
     """Whether a function, or one that it calls, makes parameters float again: `p.data = p.data.float()`."""
     parts = [function, *(callee for call in function.calls for callee in analysis.call_graph.callees(call, function))]
     return any(
         isinstance(call.func, ast.Attribute)
-        and call.func.attr == "float"
-        and not call.args
+        and casts_to_float32(call)
         and isinstance(model_of(call.func.value), ast.Attribute)
         and last_name(model_of(call.func.value)) in ("data", "weight", "bias", "grad")
         and not _is_only_shown(call, part, analysis)
@@ -362,6 +381,8 @@ def step_of_program(place: Location, analysis: Analysis) -> Location | None:
     callers = {site.caller for site in analysis.call_graph.sites(place.function)}
     for step in analysis.scaler_calls:
         if step.method != "step" or step.scaler.kind is ScalerKind.IDLE or makes_float(step.function, analysis):
+            continue
+        if lifts_in_place(step.function, analysis):
             continue
         if any(analysis.call_graph.common(each, step.function) for each in callers):
             return step.place

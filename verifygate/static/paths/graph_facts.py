@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from verifygate.base.records import record
-from verifygate.protocol import Event
 from verifygate.static.amp.parameter_sets import Overlap
 from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.conditions.predicates import Fact, Predicate
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Signal
 from verifygate.static.paths.condition_liveness import implied, killed, live, next_iterations
 from verifygate.static.paths.finite_checks import queries_gradients, raises_on_overflow
-from verifygate.static.paths.parameter_relations import ParameterRelations, parameter_relations
+from verifygate.static.paths.parameter_relations import REPLACING, ParameterRelations, parameter_relations
 from verifygate.static.paths.scaler_attribution import scaled_by
 from verifygate.static.values.access_paths import AccessPath
 
-REPLACING = frozenset({Event.ZERO_GRAD, Event.WRITE, Event.ASSIGN})
-"""Of some of an optimizer's parameters, these leave the others as they are."""
+_MAYBE = frozenset({Overlap.CHOSEN, Overlap.UNKNOWN})
 
 
 @record(eq=False)
@@ -60,7 +58,7 @@ class GraphFacts:
             return optimizer in alive
         if isinstance(payload, Signal):
             about = self.relations.about[number].get(optimizer, Overlap.NONE)
-            return None if about is Overlap.UNKNOWN else about is not Overlap.NONE
+            return None if about in _MAYBE else about is not Overlap.NONE
         reached = self.relations.reached.get(number, {}).get(optimizer)
         return False if reached is None else (reached.surely or None)
 
@@ -72,13 +70,16 @@ class GraphFacts:
         known = (Overlap.WITHIN,) if signal.event in REPLACING else (Overlap.WITHIN, Overlap.SOME)
         if sure := [name for name in alive if about[name] in known]:
             return sure, True
-        names = [name for name in alive if about[name] is Overlap.UNKNOWN]
+        names = [name for name in alive if about[name] in _MAYBE]
         if len(names) <= 1:
             return names, True
         named = {name: len(self.graph.optimizers[name] & signal.names) for name in names}
         if most := max(named.values(), default=0):  # `model.encoder` is nearer to `model.encoder` than to `model.head`
             names = [name for name in names if named[name] == most]
-            if len(names) == 1 or len({name.last_name for name in names}) > 1:
+            unlike = len({name.last_name for name in names}) > 1 and all(
+                about[each] is not Overlap.CHOSEN for each in names
+            )
+            if len(names) == 1 or unlike:
                 return names, True  # else two objects of a kind, or one that went by another name while it was made
         return names, False
 

@@ -12,10 +12,12 @@ from typing import TypeGuard
 from verifygate.base.records import record
 from verifygate.protocol import Event
 from verifygate.static.amp.gradient_flow import GradientFlow
-from verifygate.static.amp.parameter_sets import Overlap
+from verifygate.static.amp.parameter_sets import Overlap, ParameterSet
 from verifygate.static.lowering.event_graph import Backward, ForeignBackward, Graph, Signal
 from verifygate.static.values.access_paths import AccessPath
 
+REPLACING = frozenset({Event.ZERO_GRAD, Event.WRITE, Event.ASSIGN})
+"""Of some of an optimizer's parameters, these leave the others as they are."""
 _STEPS = frozenset({Event.SCALER_STEP, Event.OPTIMIZER_STEP, Event.CHECKED_STEP})
 
 
@@ -66,30 +68,43 @@ def _shared(graph: Graph) -> dict[AccessPath, dict[AccessPath, Overlap]]:
         found[name] = {}
         for other in graph.optimizers if name in sets else ():
             overlap = sets[name].overlap(sets.get(other)) if other != name else Overlap.NONE
-            chosen = overlap is Overlap.SOME and not (sets[name].is_whole and sets[other].is_whole)
-            if overlap in (Overlap.WITHIN, Overlap.SOME) and not (chosen and _step_together(name, other, graph)):
+            apart = overlap is Overlap.SOME and sets[name].may_miss(sets[other]) and _step_together(name, other, graph)
+            if overlap in (Overlap.WITHIN, Overlap.SOME) and not apart:
                 found[name][other] = overlap
     return found
 
 
 def _step_together(one: AccessPath, other: AccessPath, graph: Graph) -> bool:
-    """Whether a scaler steps one of two optimizers, and on some way the other before anything else is due."""
-    for start, node in enumerate(graph.nodes):
-        if not _is_scaler_step(node.payload, {one, other}):
-            continue
-        second = {one, other} - {node.payload.optimizer}
-        seen, ways = {start}, [start]
-        while ways:
-            for successor, _ in graph.nodes[ways.pop()].successors:
-                payload = graph.nodes[successor].payload
-                if successor in seen or isinstance(payload, Backward | ForeignBackward):
-                    continue
-                seen.add(successor)
-                if _is_scaler_step(payload, second):
-                    return True
-                if not (isinstance(payload, Signal) and payload.event is Event.UPDATE):
-                    ways.append(successor)
-    return False
+    """Whether the scaler's step of one of two optimizers is, on every way, followed by that of the other.
+
+    On some ways only, the steps may be those of two phases: `if warm: scaler.step(head)`, then
+    `if not warm: scaler.step(everything)`.
+    """
+    return any(
+        _is_scaler_step(node.payload, {one, other})
+        and _leads_to_step(start, {one, other} - {node.payload.optimizer}, graph)
+        for start, node in enumerate(graph.nodes)
+    )
+
+
+def _leads_to_step(start: int, second: Set[AccessPath | None], graph: Graph) -> bool:
+    """Whether every way from a node leads to a scaler's step of `second` before a backward, an `update` or the end."""
+    seen, ways = {start}, [start]
+    while ways:
+        successors = graph.nodes[ways.pop()].successors
+        if not successors:
+            return False
+        for successor, _ in successors:
+            payload = graph.nodes[successor].payload
+            if successor in seen or _is_scaler_step(payload, second):
+                continue
+            if isinstance(payload, Backward | ForeignBackward):
+                return False
+            if isinstance(payload, Signal) and payload.event is Event.UPDATE:
+                return False
+            seen.add(successor)
+            ways.append(successor)
+    return True
 
 
 def _is_scaler_step(payload: object, optimizers: Set[AccessPath | None]) -> TypeGuard[Signal]:
@@ -104,7 +119,15 @@ def _about(signal: Signal, graph: Graph, names: list[AccessPath]) -> dict[Access
     found = {name: Overlap.WITHIN if name in own.roots else own.overlap(graph.parameters.get(name)) for name in names}
     if all(each is Overlap.NONE for each in found.values()):
         return dict.fromkeys(names, Overlap.UNKNOWN)
+    if signal.event not in REPLACING:
+        found |= {name: Overlap.CHOSEN for name in names if _may_miss(own, name, found[name], graph)}
     return found
+
+
+def _may_miss(own: ParameterSet, optimizer: AccessPath, overlap: Overlap, graph: Graph) -> bool:
+    """Whether an event may be about none of an optimizer's parameters, as both choose among the same."""
+    chosen = graph.parameters.get(optimizer)
+    return overlap is Overlap.SOME and chosen is not None and own.may_miss(chosen)
 
 
 def _reached(

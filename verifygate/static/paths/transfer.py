@@ -19,8 +19,8 @@ from verifygate.static.lowering.event_graph import (
     Signal,
 )
 from verifygate.static.paths.condition_liveness import counts
-from verifygate.static.paths.graph_facts import REPLACING, GraphFacts
-from verifygate.static.paths.parameter_relations import Reached
+from verifygate.static.paths.graph_facts import GraphFacts
+from verifygate.static.paths.parameter_relations import REPLACING, Reached
 from verifygate.static.paths.scaler_attribution import attributed, is_by_other_scaler, served_by
 from verifygate.static.paths.states import PathNode, RegionSpan, State, decided
 from verifygate.static.paths.typestate import (

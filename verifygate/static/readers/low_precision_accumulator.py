@@ -46,8 +46,8 @@ def _share(added: float | None, kept: float | None) -> float | None:
 
 
 def _average(emitted: Emitted, seen: Accumulated, far: float) -> Violated:
-    """`far` is the distance from the weights at which the average no longer moves, as a share of them."""
-    where = "and stands still" if far > 1.0 else f"which comes no nearer to them than {far:.0%} of their size"
+    """`far` is the greatest distance from the weights at which the average no longer moves, as a share of them."""
+    where = "and stands still" if far > 2.0 else f"which stops up to {far:.0%} of their size away from them"
     message = (
         f"an average of weights is kept in {min(seen.dtypes)}, {where}: "
         "what it takes of the new ones is smaller than half the distance to the next number"

@@ -81,7 +81,9 @@ from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.facts.module_dtypes import ModuleDtype
 from verifygate.static.idioms.half_switches import PARSED, settings_are_parsed
 from verifygate.static.idioms.half_weights import (
+    casts_to_float32,
     is_unscaled_for,
+    lifts_in_place,
     makes_float,
     refused_by_a_framework,
     refused_steps,
@@ -169,8 +171,10 @@ def _made_in_half(analysis: Analysis) -> Iterator[Match]:
         frame = analysis.evaluator.root_frame(function)
         if analysis.roles.known_name(call.func, frame) not in _PARAMETERS or _is_without_gradient(call):
             continue
-        made = (each for each in walk(call.args[0]) if isinstance(each, ast.Call))  # also of `torch.randn(...) / rank`
+        made = [each for each in walk(call.args[0]) if isinstance(each, ast.Call)]  # also of `torch.randn(...) / rank`
         given = [word.value for each in made for word in each.keywords if word.arg == "dtype"]
+        if any(map(casts_to_float32, made)):
+            continue
         base = whose_dtype(given[0]) if given else None
         way = analysis.module_dtypes.may_be(Dtype.FLOAT16, base, frame) if base is not None else None
         if way is None:
@@ -256,7 +260,7 @@ def _followed(
     """
     model, steps = _kept_as(cast, function, analysis), _steps(function, analysis)
     names = _also_called(model, function)
-    if any(_is_undone(each, function) for each in names):
+    if any(_is_undone(each, function) for each in names) or lifts_in_place(function, analysis):
         return
     later = _that_take(model, steps, cast, function, analysis)
     found = [(Location(function, step), refuses) for step, refuses in later]
@@ -318,6 +322,8 @@ def _of_its_optimizer(
         for optimizer, frame, site in _handed_on(step.optimizer, step.frame, analysis):
             if site is not None and site.caller is function and site.call.lineno < cast.lineno:
                 continue  # its training is over
+            if takes_unfrozen(optimizer, frame, analysis) or takes_copied(optimizer, frame, analysis):
+                continue
             if any(is_built_for(each, function, optimizer, frame, analysis.evaluator) for each in names):
                 refuses = step.method == "unscale_" or is_unscaled_for(optimizer, frame, analysis)
                 if refuses is not False:

@@ -12,8 +12,8 @@ moved after 300 steps.
 ## Why is this bad
 A sum in bfloat16 has eight bits. From 256 on, adding 1 changes nothing; a sum of losses stops as soon as it is some 256
 times as large as one of them. An average with a decay of 0.9999 moves by a ten-thousandth of the difference: less than
-half the distance to the next number, so it stands still for good. With 0.999 in float16 it stops where it is still half
-of a weight away from it. float16 has eleven bits, and ends at 65504.
+half the distance to the next number, so it stands still for good. With 0.999 in float16 it stops up to half of a
+weight away from it. float16 has eleven bits, and ends at 65504.
 
 ## What happens at run time
 Silent on every torch. Seen on 2.13 (CPU): a count in bfloat16 stops at 256, and of the weights of an average in
@@ -64,7 +64,6 @@ source does not tell how much it takes of the new ones, or that a container of t
 """
 
 import ast
-import math
 import re
 from collections.abc import Iterator
 
@@ -263,7 +262,7 @@ def _averages(function: Function, analysis: Analysis) -> Iterator[Match]:
             continue
         numbers = numbers_of(update.share, function, analysis) if update.share is not None else {None}
         taken = {min(each, 1.0 - each) for each in numbers if each is not None}
-        far = {_ROUNDED[way.dtype] / each if each > 0.0 else math.inf for each in taken}
+        far = {_ROUNDED[way.dtype] / each for each in taken if each > 0.0}  # a copy at 0, and left alone at 1
         text = statement_text(update.place)
         if far and min(far) >= _FAR:
             yield Match(
@@ -273,14 +272,17 @@ def _averages(function: Function, analysis: Analysis) -> Iterator[Match]:
                 certain=way.sure and None not in numbers and min(far) > 1.0,
                 steps=((way.cast, "the average is made half"), (update.place, "the average is updated")),
             )
-        elif not far:  # what it takes may be large
+        elif not far and None in numbers:  # what it takes may be large
             reason = f"how much `{text}` takes of new weights, for an average in {way.dtype}, cannot be told"
             analysis.gave_up(update.place, reason, RULE.code)
 
 
 def _where_it_stops(far: float) -> str:
-    """`far` is the distance from the weights at which an average no longer moves, as a share of them."""
-    return "and stands still" if far > 1.0 else f"which comes no nearer to them than {far:.0%} of their size"
+    """`far` is the greatest distance from the weights at which an average no longer moves, as a share of them.
+
+    The least is half of that: of two numbers with the same distance to the next one may be twice the other.
+    """
+    return "and stands still" if far > 2.0 else f"which stops up to {far:.0%} of their size away from them"
 
 
 # -- gradients ---------------------------------------------------------------------------------------------------------
