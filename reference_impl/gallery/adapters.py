@@ -11,11 +11,11 @@ RANK = 8
 
 
 class Adapted(nn.Module):
-    """A frozen linear layer, and beside it a trained correction of rank `RANK`, in float32."""
+    """A frozen linear layer in float16, and beside it a trained correction of rank `RANK`, in float32."""
 
     def __init__(self, frozen: nn.Linear) -> None:
         super().__init__()
-        self.frozen = frozen
+        self.frozen = frozen.half()
         self.down = nn.Parameter(torch.randn(RANK, frozen.in_features) / RANK)  # float32, whatever the layer is in
         self.up = nn.Parameter(torch.zeros(frozen.out_features, RANK))  # no correction at first
 
@@ -30,7 +30,7 @@ def train(steps: int) -> float:
     torch.manual_seed(0)
     device = tasks.device()
     data, held_out = tasks.text(device)
-    model = tasks.CharGPT().half().requires_grad_(requires_grad=False)  # as it is loaded: it takes no step
+    model = tasks.CharGPT().requires_grad_(requires_grad=False)
     for block in model.blocks:
         for name in ("up", "down"):
             setattr(block, name, Adapted(getattr(block, name)))
