@@ -12,7 +12,7 @@ import pytest
 from write_docs import DOCS
 
 from verifygate.cli import main
-from verifygate.execution.instruments import launch
+from verifygate.execution.instruments import LaunchOptions, launch
 from verifygate.execution.numerics import lines, never_settles, numerics, remedy
 from verifygate.execution.ranks import read_run
 from verifygate.execution.recorded_trace import Event, Section, Trace
@@ -58,7 +58,7 @@ def watched(mode: str, folder: Path) -> NumericsReport:
         ],
         folder=folder,
         seconds=300,
-        env={"PYTHONPATH": "", "OMP_NUM_THREADS": "1"},
+        options=LaunchOptions(env={"PYTHONPATH": "", "OMP_NUM_THREADS": "1"}),
     )
     assert launched.completed.exit_code == 0, launched.completed.stderr_tail
     trace = read_run(folder / "written")
