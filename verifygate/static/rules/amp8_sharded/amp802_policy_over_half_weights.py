@@ -65,7 +65,7 @@ them over. Where only some parameters are trained, those may be float32.
 
 from collections.abc import Iterator
 
-from verifygate.model import Severity
+from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import Dtype
 from verifygate.static.idioms.half_weights import half_optimizers
@@ -81,6 +81,7 @@ RULE = Rule(
     summary="a sharding policy computes in half precision, over weights that are half already",
     remedy="shard the model with its weights in float32: the policy casts what it computes with",
     words=SHARDING,
+    witnesses=(Witness.STATIC, Witness.RUN),
     proof="weights-moved-of-ranks",
 )
 

@@ -65,7 +65,7 @@ the project's own.
 import re
 from collections.abc import Iterator
 
-from verifygate.model import Severity
+from verifygate.model import Severity, Witness
 from verifygate.static.analysis import Analysis
 from verifygate.static.facts.dtype_lattice import HALVES, Dtype
 from verifygate.static.idioms.sharding_policies import SHARDING, shard_calls
@@ -80,6 +80,7 @@ RULE = Rule(
     summary="ranks add up their gradients in half precision",
     remedy="reduce in float32: `reduce_dtype=torch.float32`",
     words=(*SHARDING, "16_compress_hook"),
+    witnesses=(Witness.STATIC, Witness.RUN),
     proof="final-weights-of-ranks",
 )
 
