@@ -7,7 +7,13 @@ from rewritten_cases import WAYS, differences
 
 EVERY = 20
 """Of so many cases one is looked at: `rewritten_cases.py` goes through all."""
-KNOWN = {("annotations taken away", "AMP201/bad_interface"): "which class of an interface comes in, nothing else says"}
+KNOWN = {
+    ("annotations taken away", "AMP201/bad_interface"): "which class of an interface comes in, nothing else says",
+    (
+        "a variable for what was chained",
+        "AMP401/bad_of_a_library",
+    ): "likely only: what is cast has another name",
+}
 """Way and case -> why the answer is another one."""
 
 
