@@ -138,6 +138,29 @@ def test_what_only_some_paths_violate_is_still_likely():
     assert not result_of(text.replace("cfg.clip > 0", "cfg.other"), "AMP201").findings
 
 
+def of_one(count: int, unscaled: str = "") -> str:
+    """A clip that is about one of so many optimizers, and nothing says which."""
+    steps = "".join(f"        if cfg.use{at}:\n            scaler.step(cfg.opt{at})\n" for at in range(count))
+    before = f"        scaler.unscale_({unscaled})\n" if unscaled else ""
+    return (
+        f"{HEAD}        scaler.scale(out.mean()).backward()\n{before}"
+        "        nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n"
+        f"        scaler.step(opt)\n{steps}        scaler.update()\n"
+    )
+
+
+@pytest.mark.parametrize("count", [2, 32])
+def test_a_clip_that_is_about_one_of_many_optimizers(count):
+    """Certain where it is wrong whichever it is; not known where it is right for one of them."""
+    text = of_one(count)
+    assert [(each.line, each.certainty) for each in result_of(text, "AMP201").findings] == [(clips(text)[0], "certain")]
+    assert not result_of(of_one(count, "opt"), "AMP201").findings
+
+
+def test_a_clip_that_is_right_for_one_of_too_many_optimizers_is_given_up():
+    assert "AMP201" in {each.rule for each in result_of(of_one(32, "opt"), "AMP201").not_followed}
+
+
 def checks_of(text: str) -> dict[str, Check]:
     sources = Sources([SourceFile("train.py", text.encode())])
     subject = Subject(Path(), Path(sys.executable))

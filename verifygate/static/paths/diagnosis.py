@@ -52,6 +52,8 @@ class ViolationReport:
     """What would settle the assumption."""
     kind: Side | Fate | None = None
     """Of unequal branches the one with the event; of an open window what becomes of it."""
+    possible: frozenset[AccessPath] = frozenset()
+    """The optimizers of which it is about one, where they were explored apart: it is one only if it is of each."""
 
     @property
     def certain(self) -> bool:
@@ -77,14 +79,22 @@ def diagnose(graph: Graph) -> Diagnosis:
     found: dict[tuple[Violation, Location], ViolationReport] = {}
     left: set[Violation] = set()
     unsaid: dict[Location, tuple[Violation, str]] = {}
+    of_one: dict[tuple[Violation, Location], list[ViolationReport]] = {}
     for exploration in explore(graph):
         if exploration.coarseness >= Coarseness.APART:
             left.add(Violation.MISPLACED_UPDATE)  # it is about all optimizers together
         unsaid |= dict.fromkeys(_shared_clips(exploration), (Violation.CLIP_BEFORE_UNSCALE, _SHARED))
         for each in _reports(exploration, left, unsaid):  # of several optimizers one may be surely violated
             key = (each.violation, each.place)
-            if key not in found or (each.certain and not found[key].certain):
+            if each.possible:
+                of_one.setdefault(key, []).append(each)
+            elif key not in found or (each.certain and not found[key].certain):
                 found[key] = each
+    for key, reports in of_one.items():
+        if reports[0].possible <= {each.optimizer for each in reports if each.certain}:
+            found.setdefault(key, reports[0])
+        else:
+            left.add(key[0])
     told = {each.violation for each in found.values()}
     unsaid = {at: each for at, each in unsaid.items() if (each[0], at) not in found}
     return Diagnosis(list(found.values()), left - told, unsaid)
@@ -111,7 +121,7 @@ def _reports(
 ) -> list[ViolationReport]:
     """The violations that an exploration shows; those that it met and cannot show are added to what is left."""
     graph, predecessors = exploration.facts.graph, exploration.predecessors
-    may_must = CertaintyAnalysis(exploration)
+    may_must, is_apart = CertaintyAnalysis(exploration), exploration.coarseness >= Coarseness.APART
     found: dict[tuple[Violation, int], ViolationReport] = {}
     for (violation, blamed), candidates in exploration.candidates.items():
         first = exploration.feasible(candidates)
@@ -130,7 +140,15 @@ def _reports(
             place, shown_at = graph.nodes[at_fault].place, graph.nodes[first.node].place
             steps = labelled(_events(path))
             found[shown, at_fault] = ViolationReport(
-                shown, place, shown_at, assumes, steps, first.optimizer, first.is_leftover, settling_of(assumes, path)
+                shown,
+                place,
+                shown_at,
+                assumes,
+                steps,
+                first.optimizer,
+                first.is_leftover,
+                settling_of(assumes, path),
+                possible=exploration.facts.possible(first.node) if is_apart else frozenset(),
             )
     return [*found.values(), *_beside_the_table(exploration)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from verifygate.base.records import record
+from verifygate.protocol import Event
 from verifygate.static.amp.parameter_sets import Overlap
 from verifygate.static.amp.roles import ScalerOrigin
 from verifygate.static.conditions.predicates import Fact, Predicate
@@ -82,6 +83,14 @@ class GraphFacts:
             if len(names) == 1 or unlike:
                 return names, True  # else two objects of a kind, or one that went by another name while it was made
         return names, False
+
+    def possible(self, number: int) -> frozenset[AccessPath]:
+        """The optimizers of which the event at a node is about one, and nothing says which; none where it is known."""
+        payload = self.graph.nodes[number].payload
+        if not isinstance(payload, Signal) or payload.event not in (Event.CLIP, Event.READ):
+            return frozenset()
+        names, sure = self.targets(number, payload)
+        return frozenset() if sure else frozenset(names)
 
 
 def graph_facts(graph: Graph) -> GraphFacts:

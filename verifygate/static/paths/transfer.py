@@ -169,14 +169,16 @@ class _Transfer:
         return after._replace(optimizers=tuple(optimizers))
 
     def _targets(self, signal: Signal) -> list[AccessPath]:
-        """The optimizers whose gradients a signal is about; of several possible ones, only if all of them violate."""
+        """The optimizers whose gradients a signal is about; of several possible ones, only if all of them violate.
+
+        Those that are explored apart are asked there: `diagnose` puts the answers together.
+        """
         names, sure = self.facts.targets(self.number, signal)
         if not sure and signal.event in (Event.CLIP, Event.READ):
             optimizers = dict(self.state.optimizers)
-            at_fault = (
-                name in optimizers and advance(optimizers[name].state, signal.event)[1] is not None for name in names
-            )
-            return names if names and all(at_fault) else []
+            names = [name for name in names if name in optimizers]
+            at_fault = (advance(optimizers[name].state, signal.event)[1] is not None for name in names)
+            return names if all(at_fault) else []
         return names
 
     def _backward(self, backward: Backward) -> State:
