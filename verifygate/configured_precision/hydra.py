@@ -75,7 +75,9 @@ class _Walk:
     def __init__(self, root: str, read: Read) -> None:
         self._root = root
         self._read = read
-        self._seen: set[str] = set()
+        self._within: list[str] = []
+        """The files in the defaults lists of which the walk is: none of them takes itself in."""
+        self._taken = 0
 
     def file(
         self, name: str, folder: tuple[str, ...], package: tuple[str, ...], place: str
@@ -86,9 +88,9 @@ class _Walk:
         path = posixpath.normpath(posixpath.join(self._root, *folder, stem)) + posixpath.splitext(name)[1]
         path = path if path.endswith((".yaml", ".yml")) else f"{path}.yaml"
         found = self._read(path)
-        if found is None or path in self._seen or len(self._seen) >= _MAX_FILES:
+        if found is None or path in self._within or self._taken >= _MAX_FILES:
             return
-        self._seen.add(path)
+        self._taken += 1
         document, data = found
         if "/" in stem:
             folder = (*folder, *posixpath.dirname(stem).split("/"))
@@ -98,11 +100,13 @@ class _Walk:
         own = Composed(path, package, place)
         defaults = document.get("defaults")
         entries = defaults.value if defaults is not None and isinstance(defaults.value, list) else []
+        self._within.append(path)
         for entry in entries:
             if entry.text == "_self_":
                 yield own
             else:
                 yield from self._entry(entry, folder, package, path)
+        self._within.pop()
         if not any(entry.text == "_self_" for entry in entries):
             yield own
 
@@ -119,7 +123,7 @@ class _Walk:
             if words.startswith("override ") or chosen.value is None:
                 continue
             name = words.removeprefix("optional ").strip()
-            inside = tuple(name.strip("/").split("/"))
+            inside = tuple(each for each in name.split("/") if each not in ("", "."))
             below = inside if name.startswith("/") else (*folder, *inside)
             lands = (*package, *inside) if not name.startswith("/") else inside
             if at:
