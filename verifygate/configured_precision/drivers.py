@@ -40,6 +40,8 @@ _OF_LAUNCHER = {
 _DISTRIBUTED = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED"}
 _EXEC_FORM = re.compile(r"""["']\s*,\s*["']""")
 """What stands between the words of `CMD ["axolotl", "train", "a.yml"]`."""
+_MAX_LINE = 8 * 1024
+"""A longer line is none that somebody launches a training by."""
 _CONFIG_PATH = re.compile(r"--config-(?:path|dir)[ =](?P<folder>\S+)|(?P<program>\S+)\.py\b")
 _DEFAULTS = re.compile(rb"^defaults[ \t]*:", re.MULTILINE)
 """What makes a file a primary configuration of Hydra."""
@@ -146,7 +148,7 @@ class Drivers:
             if (document := self._handed(each)) is not None and each.framework.takes(document.root):
                 key = (each.file, f"{each.path}:{each.line}" if each.given else each.accelerate)
                 found.setdefault(key, self._driver(each.framework, each.file, document, each))
-        launched = {path for path, _ in found}
+        launched = {path for path, _ in found}.union(*(each.more for each in self._launches))
         for path, file in self._files.items():
             is_named = path in self._named
             if path in launched or (file.is_test and not is_named) or file.suffix not in DOCUMENTS:
@@ -244,7 +246,7 @@ class Drivers:
     def _launches_in(self, file: ConfigurationFile) -> Iterator[Launch]:
         for lines in logical_lines(file.lines):
             text = _QUOTES.sub("", _EXEC_FORM.sub(" ", " ".join(part for _, part in lines)))
-            for framework in frameworks():
+            for framework in frameworks() if len(text) <= _MAX_LINE else ():
                 hit = next((hit for each in framework.launch for hit in [re.search(each, text)] if hit), None)
                 if hit is None:
                     continue
