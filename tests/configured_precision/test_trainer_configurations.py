@@ -119,10 +119,11 @@ def test_toml_that_holds_such_words_is_no_job() -> None:
     assert drivers({"pyproject.toml": project, "ice.toml": data}) == []
 
 
-def test_a_broken_toml_is_said_with_its_line() -> None:
-    read = Drivers([ConfigurationFile("a.toml", data=f"{TITAN}dtype = bfloat16\n".encode())])
+@pytest.mark.parametrize(("text", "line"), [("dtype = bfloat16\nsteps = 2\n", 9), ("dtype = [", 9)])
+def test_a_broken_toml_is_said_with_its_line(text: str, line: int) -> None:
+    read = Drivers([ConfigurationFile("a.toml", data=f"{TITAN}{text}".encode())])
     assert read.all() == []
-    assert (read.broken["a.toml"].line, str(read.broken["a.toml"])) == (9, "Invalid value")
+    assert (read.broken["a.toml"].line, str(read.broken["a.toml"])) == (line, "Invalid value")
 
 
 # -- Lightning --------------------------------------------------------------------------------------------------
