@@ -233,6 +233,8 @@ class Drivers:
         cells = Evaluation(framework, documents, given, unread, whole.holes).cells()
         place = (launch.path, launch.line) if launch is not None else None
         unsure = launch.unsure if launch is not None else self._by_variable.get(framework.name, "")
+        if launch is None and whole.files:
+            unsure = unsure or "unless options of Hydra on a command line say otherwise"
         return Driver(
             framework=framework, path=path, launched=place, has_overrides=bool(given), unsure=unsure, cells=cells,
             files=frozenset(file for file, _ in documents.values()) | whole.files,
