@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from verifygate.base.errors import VerifygateError
+
+T = TypeVar("T")
 
 VARIABLE = "VERIFYGATE_RAISE"
 """The environment variable with which each such fault ends the gate: set where the gate itself is tested."""
@@ -39,3 +42,17 @@ def room_for_nesting(limit: int) -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
+
+
+def in_one_chunk(run: Callable[[], T]) -> T:
+    """Run what recurses deeply and makes many short calls there.
+
+    CPython keeps the frames of a thread in chunks of 16 KiB. A loop whose calls cross the end of one has the system
+    hand over a chunk and take it back for each call, which costs a hundred times the call. The frame of this function
+    claims so large a stack (of which no page is touched) that it gets a chunk of 4 MiB, of which half is left for what
+    it calls.
+    """
+    return run()
+
+
+in_one_chunk.__code__ = in_one_chunk.__code__.replace(co_stacksize=2 * 2**20 // tuple.__itemsize__)

@@ -97,9 +97,10 @@ def _join(one: Value, other: Value, when: Decisions, otherwise: Decisions) -> Va
         if kind is other.__class__ and kind in _MERGING and (kind is Items or not contradict(when, otherwise)):
             return _MERGING[kind](one, other)
         return OneOf(((one, when), (other, otherwise)))  # type: ignore[arg-type] # both are atoms
-    is_plain = other.__class__ is Unknown and not when and not otherwise
-    if is_plain and any(not under and _are_alike(atom, other) for atom, under in cases(one)):
-        return one
+    if other.__class__ is Unknown and not when and not otherwise:
+        for atom, under in cases(one):
+            if not under and _are_alike(atom, other):
+                return one
     found: list[tuple[Atom, Decisions]] = []
     for value, decided in ((one, when), (other, otherwise)):
         for atom, under in cases(value):
@@ -127,8 +128,10 @@ def _add(found: list[tuple[Atom, Decisions]], atom: Atom, decided: Decisions) ->
 
 
 def _of(found: list[tuple[Atom, Decisions]]) -> Value:
-    if not _MERGED.isdisjoint(atom.__class__ for atom, _ in found):
-        found = _merged(found)
+    for atom, _ in found:
+        if atom.__class__ in _MERGING:
+            found = _merged(found)
+            break
     if len(found) == 1:
         return found[0][0]
     if len(found) > MOST_VALUES:
@@ -141,7 +144,7 @@ def _merged(found: list[tuple[Atom, Decisions]]) -> list[tuple[Atom, Decisions]]
     result: list[tuple[Atom, Decisions]] = []
     for atom, decided in found:
         kind = atom.__class__
-        if kind in _MERGED:
+        if kind in _MERGING:
             for number, (each, under) in enumerate(result):
                 if each.__class__ is kind and (kind is Items or not contradict(under, decided)):
                     del result[number]
@@ -241,14 +244,23 @@ def forget(value: Value, tests: frozenset[str]) -> Value:
     """The same value without the decisions of tests whose outcome is another one from here on."""
     if not isinstance(value, OneOf):
         return _left(value, tests)
-    if not any(
-        _left(atom, tests) is not atom or any(each.test in tests for each in when) for atom, when in value.cases
-    ):
+    if not _asks(value, tests):
         return value
     found: list[tuple[Atom, Decisions]] = []
     for atom, when in value.cases:
         _add(found, _left(atom, tests), frozenset(each for each in when if each.test not in tests))
     return _of(found)
+
+
+def _asks(value: OneOf, tests: frozenset[str]) -> bool:
+    """Whether the outcome of one of these tests is among a value's conditions or decisions."""
+    for atom, when in value.cases:
+        if atom.__class__ is Condition and atom.test in tests:
+            return True
+        for test, _ in when:
+            if test in tests:
+                return True
+    return False
 
 
 def _left(atom: Atom, tests: frozenset[str]) -> Atom:
@@ -261,7 +273,6 @@ _MERGING: dict[type[Any], Callable[[Any, Any], Atom]] = {
     Items: joined_items,
     Tuple: joined_tuples,
 }
-_MERGED = frozenset(_MERGING)
 _MOST_JOINS = 20_000
 _JOINS: dict[tuple[int, int, Decisions, Decisions], tuple[Value, Value, Value]] = {}
 """Joins that were made, with their operands, which so keep their identity."""

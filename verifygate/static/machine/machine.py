@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from verifygate.base.failures import contained, room_for_nesting, words_of
+from verifygate.base.failures import contained, in_one_chunk, room_for_nesting, words_of
 from verifygate.base.records import record, replace
 from verifygate.static.machine.attributes import module_address
 from verifygate.static.machine.call import Library
@@ -137,7 +137,7 @@ def run(machine: Machine, entry: Entry) -> Outcome:
     ended = ""
     with room_for_nesting(_FRAMES):
         try:
-            machine.run(entry)
+            in_one_chunk(lambda: machine.run(entry))
         except OverBudgetError:
             ended = f"more than {machine.limits.steps} steps"
         except RecursionError:

@@ -194,20 +194,22 @@ class Memo(Core):
         loaded = self.modules_loaded
         if any(each in loaded for each in kept.modules):
             return None
+        renaming = Renaming(kept.given.context, given.context, self.outer, lambda place: _is_inside(place, kept))
+        one, other = kept.given.function, given.function
+        if one is not other and (one is None or other is None or not renaming.matches(one, other)):
+            return None
+        if not renaming.cells_match(kept.given.variables, given.variables):  # what differs most often is asked first
+            return None
         if any(each not in loaded and each not in kept.modules for each in touched.modules):
             return None
         if touched.entered and self._is_too_deep(kept):
             return None
-        renaming = Renaming(kept.given.context, given.context, self.outer, lambda place: _is_inside(place, kept))
         renaming.tests = self._tests_here(kept)
         asked = {renaming.test(each) for each in touched.tests} if renaming.tests else touched.tests
         decided = frozenset(each for each in self.state.decisions if subject_of(each.test) in asked)
         if renaming.decisions(kept.decisions) != decided:
             return None
-        one, other = kept.given.function, given.function
-        if one is not other and (one is None or other is None or not renaming.matches(one, other)):
-            return None
-        if not renaming.cells_match(kept.given.variables, given.variables) or not self._reads_match(touched, renaming):
+        if not self._reads_match(touched, renaming):
             return None
         return None if kept.is_fixed and renaming.is_elsewhere else renaming
 

@@ -128,14 +128,16 @@ class Renaming:
     def all_match(self, some: tuple[Value, ...], others: tuple[Value, ...]) -> bool:
         if len(some) != len(others):
             return False
-        return all(self.matches(one, other) for one, other in zip(some, others, strict=True))
+        return all(map(self.matches, some, others))
 
     def cells_match(self, one: Cell, other: Cell) -> bool:
         """The same for all fields of an object, in their order."""
-        return list(one) == list(other) and all(self.matches(value, other[name]) for name, value in one.items())
+        return list(one) == list(other) and all(map(self.matches, one.values(), other.values()))
 
     def _unknowns(self, one: Unknown, other: Unknown) -> bool:
         """Of what is not known, nothing hangs on the reason."""
+        if one is other:
+            return True
         if one.cls != other.cls or one.role != other.role:
             return False
         if one != other:

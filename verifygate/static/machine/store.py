@@ -220,12 +220,13 @@ class Store:
     def changes(self, since: tuple[Layer, ...]) -> dict[Address, Cell]:
         """The fields that were written since a moment, by address; ABSENT for those that are gone."""
         found: dict[Address, Cell] = {}
-        for address in self._written_since(_shared(self._layers, since)):
-            now, before = self._cell(address), _found(since, address)
+        for address, now in self._written(_shared(self._layers, since)).items():
+            before = _found(since, address)
             if now is before:
                 continue
             changed = {name: value for name, value in now.items() if before.get(name) is not value}
-            changed |= dict.fromkeys((name for name in before if name not in now), ABSENT)
+            if not before.keys() <= now.keys():
+                changed |= dict.fromkeys((name for name in before if name not in now), ABSENT)
             if changed:
                 found[address] = changed
         return found
@@ -318,11 +319,10 @@ class Store:
         """Drop the decisions of these tests from what was written since a fork."""
         if not tests:
             return
-        for address in self._written_since(_shared(self._layers, since._layers)):
-            for name, value in list(self._cell(address).items()):
-                left = forget(value, tests) if value.__class__ in _DECIDED else value
-                if left is not value:
-                    self._owned(address, name)[name] = left
+        for address, cell in self._written(_shared(self._layers, since._layers)).items():
+            for name, value in cell.items():
+                if value.__class__ in _DECIDED and (left := forget(value, tests)) is not value:
+                    self._owned(address, name)[name] = left  # of names that are there, which leaves the loop as it is
 
 
 def _found(layers: tuple[Layer, ...], address: Address) -> Cell:
@@ -335,11 +335,12 @@ def _found(layers: tuple[Layer, ...], address: Address) -> Cell:
 
 def _joined_cells(mine: Cell, theirs: Cell, when: Decisions, otherwise: Decisions) -> Cell:
     changed: Cell = {}
-    for name in [name for name, value in theirs.items() if mine.get(name) is not value]:
-        own = mine.get(name, ABSENT)
-        both = join(own, theirs[name], when, otherwise)
-        if both is not own or name not in mine:
-            changed[name] = both
+    for name, value in theirs.items():
+        own = mine.get(name)
+        if own is not value:
+            both = join(ABSENT if own is None else own, value, when, otherwise)
+            if both is not own:
+                changed[name] = both
     if len(mine) + len(changed) > len(theirs):
         for name in mine.keys() - theirs.keys():
             changed[name] = join(mine[name], ABSENT, when, otherwise)
