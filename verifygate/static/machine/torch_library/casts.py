@@ -7,6 +7,7 @@ from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler
 from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.observations import Counted
+from verifygate.static.machine.torch_library import gradient_hooks
 from verifygate.static.machine.torch_library.dtypes import ALL, FLOATS, Dtypes, dtype_named
 from verifygate.static.machine.torch_library.observed import freeze
 from verifygate.static.machine.torch_library.tensors import TENSOR, device_named, named, named_dtypes, tensors_in
@@ -168,7 +169,7 @@ METHODS: dict[str, Handler] = {
     "requires_grad_": _requires,
     "size": lambda call: _sizes(call),
     "retain_grad": lambda _: NONE,
-    "register_hook": lambda call: call.new("torch.utils.hooks.RemovableHandle"),
+    **dict.fromkeys(("register_hook", "register_post_accumulate_grad_hook"), gradient_hooks.register),
     "share_memory_": _same,
     **dict.fromkeys(("to_local", "full_tensor"), _same),
     "pin_memory": _same,
