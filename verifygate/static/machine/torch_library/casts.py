@@ -9,7 +9,7 @@ from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.observations import Counted
 from verifygate.static.machine.torch_library import gradient_hooks
 from verifygate.static.machine.torch_library.dtypes import ALL, FLOATS, Dtypes, dtype_named
-from verifygate.static.machine.torch_library.observed import freeze
+from verifygate.static.machine.torch_library.observed import freeze, is_trained
 from verifygate.static.machine.torch_library.tensors import TENSOR, device_named, named, named_dtypes, tensors_in
 from verifygate.static.machine.values import (
     NONE,
@@ -195,6 +195,16 @@ def _gradient(call: Call) -> Value:
     return replace(call.receiver, is_parameter=False, graph=False) if isinstance(call.receiver, Tensor) else NONE
 
 
+def _requires_grad(call: Call) -> Value:
+    """Known of parameters of which the program makes the module."""
+    of = call.receiver
+    if isinstance(of, Tensor) and of.is_parameter and of.parameters and of.dtypes:
+        found = {False if of.graph is False else is_trained(call, part) for part in of.parameters}
+        if len(found) == 1 and (known := found.pop()) is not None:
+            return constant(known)
+    return Unknown("whether a tensor requires gradients", call.place)
+
+
 def _size(call: Call) -> Value:
     return Unknown("the size of a tensor", call.place, role=NUMBER)
 
@@ -225,7 +235,7 @@ ATTRIBUTES: dict[str, Handler] = {
     "device": _device,
     "shape": lambda call: Tuple(Items(rest=_size(call))),
     "ndim": lambda call: _size(call),
-    "requires_grad": _what("whether a tensor requires gradients"),
+    "requires_grad": _requires_grad,
     "grad_fn": _what("the graph of a tensor"),
     "is_leaf": _what("whether a tensor is a leaf"),
     "is_cuda": _what("the device of a tensor"),

@@ -1,5 +1,6 @@
 import bitsandbytes as bnb
 import torch
+from accelerate import Accelerator
 from torch import nn
 
 
@@ -14,8 +15,7 @@ class Net(nn.Module):
         return self.head(self.middle(self.body(x).relu()))
 
 
-model = Net()
-model.to("cpu")
+model = Accelerator(cpu=True, mixed_precision="no").prepare_model(Net())  # moved there, it is quantized
 x = torch.randn(4, 64)
 y = model.body(x)
 y.sum()
