@@ -55,7 +55,7 @@ def main() -> None:
     changed = [
         program
         for name, (program, version) in wanted.items()
-        if name not in rows or (version, program.digest) != (rows[name][0], rows[name][1]["digest"])
+        if name not in rows or (version, program.digest, "") != (rows[name][0], rows[name][1]["digest"], rows[name][1]["ended"])
     ]
     for name, run in recordings(changed, keep=False).items():
         program, version = wanted[name]
