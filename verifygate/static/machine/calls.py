@@ -40,6 +40,8 @@ _SAME = frozenset({"bfloat16", "cpu", "cuda", "double", "eval", "float", "half",
 """Methods of models and tensors that give the same again, cast or moved: of an input, no more is known of it then."""
 _MOST_REACHED = 400
 """Objects that are looked through for what an unknown call may change."""
+_MOST_IN_A_MODEL = 2
+"""How often a function of a model may be open: the engine of a framework runs in a handler of another engine."""
 
 
 class Calls(Memo, Attributes):
@@ -135,8 +137,10 @@ class Calls(Memo, Attributes):
             self.cut = 0
             return f"the entry took more than {self.limits.steps} steps: `{code.name}` is not followed"
         here: Running | None = self.frame
+        again = _MOST_IN_A_MODEL if code.module.is_model else 1
         while here is not None:
-            if here.code is code:
+            again -= here.code is code
+            if not again:
                 self.cut = min(self.cut, here.depth)
                 return f"`{code.name}` calls itself"
             here = here.caller

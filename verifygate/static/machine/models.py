@@ -27,28 +27,47 @@ class Model(Module):
 
     is_model = True
 
+    @property
+    def package(self) -> str:  # type: ignore[override]
+        return stated(self)[0]
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """The names that it binds; not those that it imports."""
+        found: set[str] = set()
+        for node in self.tree.body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                found.add(node.name)
+            elif isinstance(node, ast.Assign):
+                found.update(each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name))
+        return frozenset(found)
+
 
 class Models(NoLibrary):
-    """The models of a folder's files, or of some files; a name that two of them stand for is the later one's."""
+    """The models of a folder's files, or of some files. Several may model one package, each other names of it.
+
+    A name that two of them bind is that of the one that states more of its path, and of two such the later one's.
+    """
 
     def __init__(self, files: Iterable[Path] = ()) -> None:
         self._files = tuple(files)
 
     def model(self, name: str) -> Module | None:
-        if name.partition(".")[0] not in self._heads:
-            return None
-        space = name.rpartition(".")[0]
-        while space and space not in self._by_name:
+        space, _, last = name.rpartition(".")
+        while space:
+            for model in self._by_name.get(space, ()):
+                if last in model.bound:
+                    return model
             space = space.rpartition(".")[0]
-        return self._by_name.get(space)
+        return None
 
     @cached_property
-    def _by_name(self) -> dict[str, Model]:
-        return {name: model for file in self._files for model in (read_model(file),) for name in stated(model)}
-
-    @cached_property
-    def _heads(self) -> frozenset[str]:
-        return frozenset(name.partition(".")[0] for name in self._by_name)
+    def _by_name(self) -> dict[str, list[Model]]:
+        found: dict[str, list[Model]] = {}
+        for model in map(read_model, reversed(self._files)):
+            for name in stated(model):
+                found.setdefault(name, []).append(model)
+        return found
 
 
 @cache

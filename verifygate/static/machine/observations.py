@@ -61,6 +61,8 @@ class Optimized:
     """Its parameters are sharded by a policy of mixed precision."""
     is_scaled: bool = False
     """A scaler steps it."""
+    state: Dtypes = frozenset()
+    """What its state is kept in, where that is not the dtype of its parameters."""
 
     @property
     def place(self) -> Place | None:

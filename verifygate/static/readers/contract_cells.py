@@ -20,7 +20,7 @@ from verifygate.static.readers.judgement import options
 
 _OF_TENSORS = {Kind.BACKWARD: Aspect.LOSS, Kind.SAVE: Aspect.CHECKPOINT, Kind.REDUCE: Aspect.REDUCTION}
 _FOLLOWS = (Aspect.WEIGHTS, Aspect.GRADIENTS, Aspect.OPTIMIZER_STATE)
-"""torch makes gradients in the dtype of the weights that own them, and its optimizers their state so too."""
+"""torch makes gradients in the dtype of the weights that own them, and its optimizers their state so too; others say."""
 
 
 @record
@@ -60,7 +60,9 @@ def _of_event(emitted: Emitted) -> Iterator[Cell]:
         for each in seen.weights:
             if each.is_trained is not False:
                 told = (each.place or place, _condition(emitted.decisions | each.decisions), each.reason)
-                yield from (Cell(aspect, each.dtypes, *told) for aspect in _FOLLOWS)
+                for aspect in _FOLLOWS:
+                    of_its_own = seen.state if aspect is Aspect.OPTIMIZER_STATE else frozenset()
+                    yield Cell(aspect, of_its_own or each.dtypes, *told)
     elif event.kind in _OF_TENSORS:
         for dtypes in dict.fromkeys(event.dtypes_in or ()):
             reason = "" if dtypes else "the tensors are not followed"

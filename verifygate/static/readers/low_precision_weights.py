@@ -24,7 +24,7 @@ SMALL = 1e-3
 """A step of this length is lost by weights above 0.5: by some, and by the state."""
 TINY = 1e-4
 """One of this length is lost by weights above 0.06: by most."""
-_PACKAGES = ("torch.optim.", "bitsandbytes.optim.")
+_PACKAGES = ("torch.optim.", "bitsandbytes.")
 _LARGEST = {"bfloat16": 1.0, "float16": 1 / 8}
 """How long steps of a dtype may be, beside those of bfloat16: float16 has three bits more."""
 

@@ -197,6 +197,8 @@ class Module:
 
     is_model = False
     """Whether it is no file of the project's: it says in Python what a library does."""
+    package = ""
+    """The library of which it says that."""
 
     def __init__(self, file: SourceFile, tree: ast.Module, looked_at: frozenset[str] | None = None) -> None:
         self.file = file

@@ -21,7 +21,7 @@ from verifygate.events.record import Event, Frame
 
 HERE = Path(__file__).parent
 PROGRAMS, RECORDINGS = HERE / "programs", HERE / "recordings"
-PACKAGES = {"fabric": "lightning", "fsdp": "torch"}
+PACKAGES = {"ddp": "torch", "fabric": "lightning", "fsdp": "torch", "ignite": "pytorch-ignite", "pretrained": "transformers"}
 """Framework -> the package of it, where that is called otherwise."""
 
 
@@ -45,13 +45,17 @@ def at(event: Event, path: str) -> Event:
 
 
 def main() -> None:
-    """Record the programs that changed, or whose framework did, and keep what came out by framework."""
-    before, wanted = kept(), {program.name: (program, _version(program.name)) for program in programs()}
-    rows = {name: (version, vars(run)) for name, (version, run) in before.items() if name in wanted}
+    """Record the programs that changed, or whose framework did, and keep what came out by framework.
+
+    A recording whose framework is not installed here stays as it is.
+    """
+    before, known = kept(), {program.name: program for program in programs()}
+    wanted = {name: (program, version) for name, program in known.items() if (version := _version(name))}
+    rows = {name: (version, vars(run)) for name, (version, run) in before.items() if name in known}
     changed = [
         program
         for name, (program, version) in wanted.items()
-        if name not in rows or (version, program.digest) != (rows[name][0], rows[name][1]["digest"])
+        if name not in rows or (version, program.digest, "") != (rows[name][0], rows[name][1]["digest"], rows[name][1]["ended"])
     ]
     for name, run in recordings(changed, keep=False).items():
         program, version = wanted[name]
@@ -65,9 +69,12 @@ def main() -> None:
 
 
 def _version(name: str) -> str:
-    """`accelerate-1.15.0`: the framework of a program, as it is installed."""
+    """`accelerate-1.15.0`: the framework of a program, as it is installed; empty where it is not."""
     framework = name.partition("_")[0]
-    return f"{framework}-{importlib.metadata.version(PACKAGES.get(framework, framework))}"
+    try:
+        return f"{framework}-{importlib.metadata.version(PACKAGES.get(framework, framework))}"
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 if __name__ == "__main__":

@@ -167,6 +167,10 @@ def _filter(call: Call) -> Value:
 # -- classes and attributes ----------------------------------------------------------------------------------------
 
 
+_DATA = frozenset({"str", "int", "float", "bool", "bytes", "list", "tuple", "dict", "set"})
+"""Classes of data: no function, class or dtype of a library is of one of them."""
+
+
 def _is_instance(call: Call) -> Value:
     if len(call.args) != 2:
         return call.unknown("isinstance of what is not given")
@@ -200,6 +204,8 @@ def _is_of(call: Call, atom: Atom, cls: Value) -> bool | None:
         if isinstance(atom, Object):
             known = not isinstance(atom.cls, ClassValue) or atom.cls.is_known
             return True if call.is_a(atom, cls.name) else (False if known else None)
+        if isinstance(atom, LibraryName) and name in _DATA:
+            return False
     if isinstance(cls, ClassValue):
         if isinstance(atom, Object) and isinstance(atom.cls, ClassValue):
             return True if cls in atom.cls.mro else (False if atom.cls.is_known else None)

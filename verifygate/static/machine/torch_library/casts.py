@@ -7,8 +7,9 @@ from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler
 from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.observations import Counted
+from verifygate.static.machine.torch_library import gradient_hooks
 from verifygate.static.machine.torch_library.dtypes import ALL, FLOATS, Dtypes, dtype_named
-from verifygate.static.machine.torch_library.observed import freeze
+from verifygate.static.machine.torch_library.observed import freeze, is_trained
 from verifygate.static.machine.torch_library.tensors import TENSOR, device_named, named, named_dtypes, tensors_in
 from verifygate.static.machine.values import (
     NONE,
@@ -168,7 +169,7 @@ METHODS: dict[str, Handler] = {
     "requires_grad_": _requires,
     "size": lambda call: _sizes(call),
     "retain_grad": lambda _: NONE,
-    "register_hook": lambda call: call.new("torch.utils.hooks.RemovableHandle"),
+    **dict.fromkeys(("register_hook", "register_post_accumulate_grad_hook"), gradient_hooks.register),
     "share_memory_": _same,
     **dict.fromkeys(("to_local", "full_tensor"), _same),
     "pin_memory": _same,
@@ -192,6 +193,16 @@ def _transposed(call: Call) -> Value:
 
 def _gradient(call: Call) -> Value:
     return replace(call.receiver, is_parameter=False, graph=False) if isinstance(call.receiver, Tensor) else NONE
+
+
+def _requires_grad(call: Call) -> Value:
+    """Known of parameters of which the program makes the module."""
+    of = call.receiver
+    if isinstance(of, Tensor) and of.is_parameter and of.parameters and of.dtypes:
+        found = {False if of.graph is False else is_trained(call, part) for part in of.parameters}
+        if len(found) == 1 and (known := found.pop()) is not None:
+            return constant(known)
+    return Unknown("whether a tensor requires gradients", call.place)
 
 
 def _size(call: Call) -> Value:
@@ -224,7 +235,7 @@ ATTRIBUTES: dict[str, Handler] = {
     "device": _device,
     "shape": lambda call: Tuple(Items(rest=_size(call))),
     "ndim": lambda call: _size(call),
-    "requires_grad": _what("whether a tensor requires gradients"),
+    "requires_grad": _requires_grad,
     "grad_fn": _what("the graph of a tensor"),
     "is_leaf": _what("whether a tensor is a leaf"),
     "is_cuda": _what("the device of a tensor"),

@@ -162,9 +162,7 @@ HOLDING = frozenset(
 """Classes that hold parameters, and whose call is more than one operator: what it gives is not modelled."""
 SEQUENCES = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
 DICTIONARIES = frozenset({"torch.nn.ModuleDict", "torch.nn.ParameterDict"})
-WRAPPERS = frozenset(
-    {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"}
-)
+WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
 """Modules that run the one that they are given first, as `module`."""
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import PROCESS, Call, Handler, tuple_of
 from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.observations import Cast
+from verifygate.static.machine.torch_library import module_hooks
 from verifygate.static.machine.torch_library.casts import CASTING, asked_of
 from verifygate.static.machine.torch_library.composites import FORWARDS
 from verifygate.static.machine.torch_library.contents import (
@@ -50,6 +53,9 @@ from verifygate.static.machine.values import (
     Value,
     constant,
 )
+
+
+_A_NAME = Unknown("the name of a module")
 
 
 def bases(name: str) -> tuple[str, ...]:
@@ -201,15 +207,23 @@ def _buffers(call: Call) -> Value:
 
 def _modules(call: Call) -> Value:
     found = list(below(call, call.receiver))
+    names: list[Value] = []
     if call.name in ("children", "named_children"):
-        of = call.receiver
-        values = call.fields(of).items() if isinstance(of, Object) else ()
-        direct = [each for name, value in values if name[:1] != "#" or name == "#more" for each in atoms(value)]
-        found = [each for each in direct if isinstance(each, Object) and call.is_a(each, MODULE)]
+        direct = {each: name for name, each in _direct(call)}
+        found, names = list(direct), [constant(name) if name else _A_NAME for name in direct.values()]
     if call.name.startswith("named"):
-        name = Unknown("the name of a module", call.place)
-        return Tuple(Items(tuple(range(len(found))), tuple(tuple_of(name, each) for each in found)))
+        pairs = zip(names or [_A_NAME] * len(found), found, strict=True)
+        return Tuple(Items(tuple(range(len(found))), tuple(tuple_of(*pair) for pair in pairs)))
     return Tuple(Items(tuple(range(len(found))), tuple(found)))
+
+
+def _direct(call: Call) -> Iterator[tuple[str, Object]]:
+    """The modules that one holds itself, with their names; an empty one where it is not known."""
+    of = call.receiver
+    for name, value in call.fields(of).items() if isinstance(of, Object) else ():
+        if name[:1] != "#" or name == "#more":
+            found = [each for each in atoms(value) if isinstance(each, Object) and call.is_a(each, MODULE)]
+            yield from (("" if name == "#more" else name, each) for each in found)
 
 
 def _state(call: Call) -> Value:
@@ -326,34 +340,6 @@ def _zero_grad(call: Call) -> Value:
     return NONE
 
 
-def _run(call: Call) -> Value:
-    """Call a module: its hooks run around the forward, and may put something else in place of input or output."""
-    of, args = call.receiver, call.args
-    for hook in _hooks(call, "register_forward_pre_hook"):
-        given = call.call(hook, (of, tuple_of(*args)))
-        if isinstance(given, Tuple) and given.items.rest is None:
-            args = given.items.values
-        elif isinstance(given, Tensor):
-            args = (given,)
-    result = call.call_method(of, "forward", args, call.keywords)
-    for hook in _hooks(call, "register_forward_hook"):
-        given = call.call(hook, (of, tuple_of(*args), result))
-        result = result if given == NONE else given
-    return result
-
-
-def _hooks(call: Call, name: str) -> tuple[Value, ...]:
-    held_by = call.get(call.receiver, f"#{name}") if isinstance(call.receiver, Object) else None
-    return call.elements(held_by).all if held_by is not None else ()
-
-
-def _register_hook(call: Call) -> Value:
-    hook = call.argument(0, "hook")
-    if isinstance(call.receiver, Object) and hook is not None:
-        call.set(call.receiver, f"#{call.name}", call.listed((*_hooks(call, call.name), hook), part="hooks"))
-    return call.new("torch.utils.hooks.RemovableHandle")
-
-
 METHODS: dict[str, Handler] = {
     **dict.fromkeys((*CASTING, "to", "cuda", "cpu", "xpu", "type"), _cast),
     "parameters": _parameters,
@@ -368,8 +354,8 @@ METHODS: dict[str, Handler] = {
     "apply": _apply,
     "requires_grad_": _requires,
     "zero_grad": _zero_grad,
-    "__call__": _run,
-    **dict.fromkeys(("register_forward_hook", "register_forward_pre_hook"), _register_hook),
+    "__call__": module_hooks.run,
+    **dict.fromkeys(("register_forward_hook", "register_forward_pre_hook"), module_hooks.register),
 }
 _OF_CONTAINERS: dict[str, Handler] = {
     **dict.fromkeys(("append", "extend"), _append),

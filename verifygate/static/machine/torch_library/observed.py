@@ -10,6 +10,8 @@ from verifygate.static.machine.call import Call
 from verifygate.static.machine.lattice import atoms, cases
 from verifygate.static.machine.observations import Loaded, Optimized, Rate, Weights
 from verifygate.static.machine.torch_library.contents import OWN, all_held, cast_all
+from verifygate.static.machine.torch_library.dtypes import Dtypes
+from verifygate.static.machine.torch_library.tensors import named_dtypes
 from verifygate.static.machine.values import (
     NO_DECISIONS,
     NONE,
@@ -39,6 +41,8 @@ SHARDED = "_mp_policy"
 SCALED_STEP = "#scaled step"
 """The field of an optimizer that says that a scaler steps it."""
 _TOUCHED = "#touched"
+_STATE_DTYPE = "state_dtype"
+"""The variable of an optimizer's class in a model that says what its state is kept in, where that is not as the weights."""
 
 
 def freeze(call: Call, part: Part, wanted: Value) -> None:
@@ -75,7 +79,7 @@ def weights_of(call: Call, part: Part, when: Decisions = NO_DECISIONS) -> Iterat
     """What one parameter may be now."""
     own = call.get(part.module, part.condition) if part.condition else None
     value = own if own is not None else call.get(part.module, OWN)
-    trained = _is_trained(call, part)
+    trained = is_trained(call, part)
     for atom, decided in cases(value) if value is not None else ():
         if isinstance(atom, Tensor):
             yield Weights(part, atom.dtypes, atom.place, atom.rounded, when | decided, trained, atom.reason)
@@ -83,7 +87,8 @@ def weights_of(call: Call, part: Part, when: Decisions = NO_DECISIONS) -> Iterat
             yield Weights(part, frozenset(), atom.place, frozenset(), when | decided, trained, atom.reason)
 
 
-def _is_trained(call: Call, part: Part) -> bool | None:
+def is_trained(call: Call, part: Part) -> bool | None:
+    """Whether a parameter requires gradients at this moment; None where that is not known."""
     found = call.get(part.module, _FROZEN + part.condition)
     if found is None:
         return True
@@ -101,7 +106,9 @@ def weights_of_module(call: Call, of: Value) -> tuple[Weights, ...]:
 def optimized(call: Call, optimizer: Object, held: Iterator[Value], groups: Iterator[Items]) -> Optimized:
     """An optimizer and the parameters that it holds."""
     cls = optimizer.cls
-    name = cls.name if isinstance(cls, LibraryName) else next(iter(cls.library_bases), cls.name)
+    package = cls.cls.module.package if isinstance(cls, ClassValue) and cls.cls is not None else ""
+    bases = cls.library_bases if isinstance(cls, ClassValue) and not package else ()
+    name = f"{package}.{cls.name}" if package else next(iter(bases), cls.name)
     weights = tuple(dict.fromkeys(each for value in held for each in weights_in(call, value)))
     given = call.get(optimizer, RATE) or NONE
     rates = [each.get("lr") or given for each in groups] or [given]
@@ -113,10 +120,20 @@ def optimized(call: Call, optimizer: Object, held: Iterator[Value], groups: Iter
         tuple(dict.fromkeys(each for rate in rates for each in _rates(rate))),
         reason_of(call, optimizer.address),
         evidence_of(call, optimizer),
-        isinstance(cls, ClassValue),
+        isinstance(cls, ClassValue) and not package,
         any(call.get(each.part.module, SHARDED) not in (None, NONE) for each in weights if each.part is not None),
         scaled is not None,
+        _state_of(call, optimizer) if package else frozenset(),
     )
+
+
+def _state_of(call: Call, optimizer: Object) -> Dtypes:
+    """The `state_dtype` that a model's optimizer has."""
+    assert isinstance(optimizer.cls, ClassValue)  # noqa: S101 - of a model
+    found = [
+        call.get(each.address, _STATE_DTYPE) for each in optimizer.cls.mro if isinstance(each, ClassValue)
+    ]
+    return next((named_dtypes(each) for each in found if each is not None), frozenset())
 
 
 def load(call: Call) -> Value:

@@ -9,6 +9,7 @@ from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler
 from verifygate.static.machine.lattice import atoms, joined
 from verifygate.static.machine.observations import Optimized
+from verifygate.static.machine.torch_library import gradient_hooks
 from verifygate.static.machine.torch_library.contents import current
 from verifygate.static.machine.torch_library.dtypes import HALVES, Dtypes
 from verifygate.static.machine.torch_library.observed import RATE, SCALED_STEP, evidence_of, optimized
@@ -300,6 +301,7 @@ def _emit_backward(call: Call, roots: list[Tensor]) -> None:
     scaled = {bool(each.scaled_by) for each in roots}
     dtypes = tuple(each.dtypes for each in roots)
     call.emit(Event.BACKWARD, dtypes_in=dtypes, scaled=scaled.pop() if len(scaled) == 1 else None)
+    gradient_hooks.run(call, roots)
 
 
 def _gradients(call: Call) -> Value:
