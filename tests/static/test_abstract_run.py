@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
 from verifygate.base.failures import VARIABLE
+from verifygate.cli import main
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.model import Finding
 from verifygate.model.precision_contract import Aspect
@@ -135,13 +138,9 @@ def test_what_the_steps_do_not_reach_is_counted(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(bounded_runs, "_LEAST", 5)
     monkeypatch.setattr(bounded_runs, "_BYTES_OF_A_STEP", 10**6)
     files = {f"{name}.py": f"{FILTERED}\nif __name__ == '__main__':\n    pass\n" for name in "abc"}
-    assert left_out(analysed(files)) == [
-        (
-            "a.py",
-            "the abstract run of it did not come to its end, and 2 other entries: "
-            "the 5 steps of all entries together are used up",
-        )
-    ]
+    ((path, reason),) = left_out(analysed(files))
+    assert path == "a.py"
+    assert reason.endswith("to its end, and 2 other entries: the 5 steps of all entries together are used up")
 
 
 def test_no_program_takes_the_steps_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,3 +192,52 @@ def test_the_row_of_weights_says_what_the_finding_says() -> None:
     assert not before.declared
     assert [(each.value, each.line) for each in after.declared] == [("bfloat16", 3)]
     assert not after.not_followed
+
+
+def test_what_may_decide_it_is_said_where_both_are_likely() -> None:
+    text = FILTERED.replace("import torch\n", "import os\n\nimport torch\n").replace(
+        ".bfloat16()\nchosen = [weight for weight in net.parameters() if weight.requires_grad]",
+        "\nif os.environ.get('LOW'):\n    net = net.bfloat16()\nchosen = net.parameters()",
+    )
+    (before,), (after,) = (analysed(text, each).findings for each in (RuleSelection(), ASKED))
+    assert told([before]) == told([after]) == [("AMP701", "train.py", 9, "likely")]
+    assert [each.values for each in after.details if each.label == "assumes"] == [("the environment's LOW",)]
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one fault that only an abstract run shows."""
+    (tmp_path / "train.py").write_text(FILTERED, encoding="utf-8")
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for arguments in (("init", "-q", "-b", "main"), ("add", "."), (*identity, "commit", "-qm", "first")):
+        subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True, capture_output=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_check_sees_it_when_asked_and_its_cache_knows_the_difference(repository: Path) -> None:
+    asked = [["check"], ["check", "--abstract-run"], ["check"], ["check", "--abstract-run", "--fail-on", "critical"]]
+    assert [main(each) for each in asked] == [0, 1, 0, 0]
+
+
+def test_what_stood_at_the_base_is_known_of_an_abstract_run_there(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / "train.py").write_text(f"import math\n{FILTERED}", encoding="utf-8")
+    assert main(["check", "--abstract-run", "--since", "main"]) == 0
+    assert "1 stood before" in capsys.readouterr().out
+    (repository / "again.py").write_text(FILTERED.replace("net", "model"), encoding="utf-8")
+    assert main(["check", "--abstract-run", "--since", "main"]) == 1
+
+
+def test_run_sees_it_unless_the_configuration_says_otherwise(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["run", "--stage", "static"]
+    off = "[static]\nabstract_run = false\n"
+    assert main(run) == 1
+    (repository / "verifygate.toml").write_text(off, encoding="utf-8")
+    assert main(run) == 0
+    (repository / "verifygate.toml").write_text("", encoding="utf-8")
+    assert main([*run, "--since", "main"]) == 0  # the base is run as well
+    assert "1 there before" in capsys.readouterr().out

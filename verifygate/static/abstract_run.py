@@ -157,7 +157,10 @@ def _is_in(node: ast.AST, line: int) -> bool:
 
 
 def joined(matches: Matches, seen: Matches) -> Matches:
-    """The matches of the rules with those of the abstract run: of a fault that both report, the surer one."""
+    """The matches of the rules with those of the abstract run: of a fault that both report, the surer one.
+
+    It stays at the place of the rule, by which it is known.
+    """
     together = list(matches)
     for loaded, new in seen:
         number = next((at for at, (rule, old) in enumerate(matches) if rule is loaded and _is_one(old, new)), None)
@@ -165,10 +168,9 @@ def joined(matches: Matches, seen: Matches) -> Matches:
             together.append((loaded, new))
             continue
         old = together[number][1]
-        if (
-            new.certain and not old.certain and isinstance(old, Match) and isinstance(new, Match)
-        ):  # at the place of the rule: it is known by that
-            together[number] = (loaded, replace(new, place=old.place, places=old.places, cause=old.cause))
+        if isinstance(old, Match) and isinstance(new, Match) and not old.certain:
+            surer = replace(new, place=old.place, places=old.places, cause=old.cause)
+            together[number] = (loaded, surer if new.certain else replace(old, assumes=old.assumes or new.assumes))
     return together
 
 
@@ -181,4 +183,7 @@ def _is_one(old: Match | ConfigurationMatch, new: Match | ConfigurationMatch) ->
 
 
 def _covers(place: object, other: Location) -> bool:
-    return isinstance(place, Location) and place.path == other.path and place.line <= other.line <= place.end_line
+    """Whether one begins in the statement or expression that the other is; of a block only its first line counts."""
+    if not isinstance(place, Location) or place.path != other.path:
+        return False
+    return place.line <= other.line <= (place.line if hasattr(place.node, "body") else place.end_line)

@@ -21,7 +21,9 @@ _OF_ONE = Limits(steps=20_000)
 _LEAST = 40_000
 """Steps that any tree may take: some two seconds."""
 _BYTES_OF_A_STEP = 16
-"""More for a larger tree: two or three steps for each of its lines."""
+"""More for a larger tree: two or three steps for each of its lines,"""
+_MOST = 100_000
+"""and no more than these: some six seconds."""
 
 
 @record
@@ -44,7 +46,7 @@ def bounded_runs(program: Program, libraries: Iterable[Library]) -> Iterator[Run
     leading = {file.path for file in sources if file.is_script or not graph.is_imported(file.path)}
     told = {path for path in leading if path in half or any(each in graph.closure(path) for each in half)}
     ordered = sorted((file for file in sources if file.path in half | told), key=lambda file: _weight(file, half))
-    most = max(_LEAST, sum(file.size for file in sources) // _BYTES_OF_A_STEP)
+    most = min(_MOST, max(_LEAST, sum(file.size for file in sources) // _BYTES_OF_A_STEP))
     return runs_of(program, [file.path for file in ordered], libraries, _OF_ONE, most)
 
 
