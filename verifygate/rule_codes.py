@@ -56,3 +56,9 @@ class Gap(StrEnum):
 
     MISSING_KEY = "KEY101"
     LOW_PRECISION_WEIGHTS = "AMP701"
+
+
+READ_OFF_ABSTRACT_RUNS = frozenset({"AMP701", "AMP702", "AMP703", "AMP707"})
+"""The rules that an abstract run of the programs witnesses as well."""
+ABSTRACT_RUN = "abstract run"
+"""In place of a rule: the abstract run did not follow something, which takes nothing from what the rules say."""

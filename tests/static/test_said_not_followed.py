@@ -259,7 +259,7 @@ def test_a_key_that_another_file_may_put_in():
         (
             "",
             "(p for p in net.parameters() if p.requires_grad)",
-            "",
+            "AMP701",
             "whether the parameters of `net` that are taken here",
         ),
         ("net.frozen.requires_grad_(False)", "net.parameters()", "AMP701", "which parameters of `net` are trained"),

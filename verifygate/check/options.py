@@ -42,9 +42,11 @@ class CheckOptions(NamedTuple):
     """The file whose text is on standard input."""
     jobs: int = 0
     """Processes at most; 0 for as many as there are cores, where that pays."""
+    abstract_run: bool = False
+    """Whether programs are also run on the abstract machine."""
 
 
-_FLAGS = ("--no-cache", "--timings", "--exit-zero")
+_FLAGS = ("--no-cache", "--timings", "--exit-zero", "--abstract-run")
 _VALUES = ("--format", "--output", "--config", "--select", "--ignore", "--since", "--fail-on", "--stdin-filename")
 _NUMBERS = ("--jobs",)
 
@@ -91,6 +93,7 @@ def plain_options(arguments: Sequence[str]) -> CheckOptions | None:
         exit_zero="--exit-zero" in flags,
         stdin_filename=last["--stdin-filename"],
         jobs=int(last["--jobs"] or 0),
+        abstract_run="--abstract-run" in flags,
     )
 
 

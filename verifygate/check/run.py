@@ -105,6 +105,8 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
                 *options.select,
                 "ignore",
                 *options.ignore,
+                "abstract run",
+                str(options.abstract_run),
                 *contents,
                 found.text,
                 repr(versions),
@@ -119,7 +121,9 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
             if (known := answer_store.recall(key)) is not None:
                 return known
     written = found.written._replace(
-        select=options.select or found.written.select, ignore=(*found.written.ignore, *options.ignore)
+        select=options.select or found.written.select,
+        ignore=(*found.written.ignore, *options.ignore),
+        abstract_run=options.abstract_run,
     )
     output = _computed(options, written.allowing(versions), asked, old, least, timings)
     # What could not be read today may be readable tomorrow; a configuration that was changed meanwhile was not asked.
@@ -181,7 +185,8 @@ def _computed(
             from verifygate.check.fixes import fixes_for
 
             proven = any(FORMATS[each.format].shows_edits for each in options.outputs)
-            fixed = fixes_for(report.findings, asked.sources, choice, report_of, means, proven=proven)
+            rules = choice._replace(abstract_run=False)  # its rules have no fix
+            fixed = fixes_for(report.findings, asked.sources, rules, report_of, means, proven=proven)
             report = replace(report, findings=fixed)
     report = replace(report, fail_on=options.fail_on)
     fails = any(least.is_met_by(each) for each in report.findings)

@@ -39,6 +39,7 @@ class _InOrder(click.Command):
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache of earlier answers.")
 @click.option("--timings", "timed", is_flag=True, help="Print the CPU time by part and by rule on stderr.")
 @click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes at most [0: by cores, where it pays].")
+@click.option("--abstract-run", is_flag=True, help="Also run programs on the abstract machine, as `run` does; slower.")
 @click.pass_context
 def check(
     context: click.Context,
@@ -55,6 +56,7 @@ def check(
     no_cache: bool,
     timed: bool,
     jobs: int,
+    abstract_run: bool,
 ) -> int:
     """Check sources statically: no configuration, no torch, no code run. PATHS are files and folders (default: .).
 
@@ -77,5 +79,6 @@ def check(
             exit_zero=exit_zero,
             stdin_filename=stdin_filename,
             jobs=jobs,
+            abstract_run=abstract_run,
         )
     )

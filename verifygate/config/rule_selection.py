@@ -27,6 +27,8 @@ class RuleSelection(NamedTuple):
     """Package of a training framework -> the version of it that is set for all files."""
     allowed: TreeVersions = TreeVersions()
     """What the files of the tree allow, where no version is set."""
+    abstract_run: bool = False
+    """Whether programs are also run on the abstract machine, and what it sees is reported."""
 
     def allowing(self, versions: TreeVersions) -> RuleSelection:
         """The selection for a tree that allows these versions of packages."""

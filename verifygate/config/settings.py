@@ -162,6 +162,9 @@ class StaticSettings(Model):
     framework_versions: dict[str, str] = Field(default_factory=dict)
     """Package of a training framework -> its version, such as `{transformers = "4.57"}`: what was removed, renamed or
     is not known yet is judged by it. By default what the same files allow."""
+    abstract_run: bool = True
+    """Whether `verifygate run` also runs the programs on the abstract machine, in a bounded number of steps, and
+    reports what AMP701, AMP702, AMP703 and AMP707 see there. `check` does it with `--abstract-run`."""
 
     @field_validator("torch_version")
     @classmethod
@@ -181,6 +184,11 @@ class StaticSettings(Model):
         return RuleSelection(
             self.select, self.ignore, self.per_file_ignores, self.torch_version, self.framework_versions
         )
+
+    @property
+    def gate_selection(self) -> RuleSelection:
+        """The same in the gate, which makes abstract runs unless that is switched off."""
+        return self.selection._replace(abstract_run=self.abstract_run)
 
 
 class SecuritySettings(Model):
@@ -291,6 +299,10 @@ class Settings(FileSettings):
         that are set, else those that the tree allows. That is a fact of the code, and no part of the policy."""
         return self.static.selection.allowing(versions_of_tree(paths, self.root))
 
+    def gate_selection(self, paths: Iterable[str]) -> RuleSelection:
+        """The same in the gate, which makes abstract runs unless that is switched off."""
+        return self.static.gate_selection.allowing(versions_of_tree(paths, self.root))
+
     @property
     def named_paths(self) -> tuple[str, ...]:
         """What the file names, relative to the root: all of it was there."""
@@ -364,6 +376,7 @@ def _policy(settings: FileSettings) -> dict[str, str]:
             f"{pattern}: {', '.join(codes)}" for pattern, codes in sorted(static.per_file_ignores.items())
         )
         or "no file",
+        "static.abstract_run": _on(static.abstract_run),
         "requirements.junit": ", ".join(f"{each.file} {each.kind}" for each in settings.requirements.junit)
         or "no file",
         "project.exclude": ", ".join(settings.project.exclude) or "no file",

@@ -87,9 +87,8 @@ def _found(settings: Settings) -> tuple[tuple[Entry, ...], frozenset[str]]:
 
     check_rules(settings)
     sources = read_sources(settings.root, settings.sources, settings.exclusion)
-    outcome = analyse(
-        sources, settings.selection(sources.paths), with_constructs=False, merged=False, means=Means(jobs=0)
-    )
+    selection = settings.gate_selection(sources.paths)
+    outcome = analyse(sources, selection, with_constructs=False, merged=False, means=Means(jobs=0))
     return entries_of(outcome.findings), frozenset(each.path for each in outcome.not_analysed)
 
 

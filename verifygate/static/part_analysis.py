@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from itertools import chain
 from types import MappingProxyType
 
 from verifygate.base.cpu_time import OFF, Timings
@@ -27,6 +28,8 @@ from verifygate.model import (
 )
 from verifygate.model.finding import SETTLED_BY
 from verifygate.model.fingerprint import Fingerprints
+from verifygate.model.precision_contract import PrecisionContract
+from verifygate.rule_codes import READ_OFF_ABSTRACT_RUNS
 from verifygate.sources import suppressions
 from verifygate.sources.configuration_file import SUFFIXES
 from verifygate.sources.file import SourceUnreadableError
@@ -127,13 +130,15 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
             with timings.part("let go of what rules do not look at"):
                 analysis.program.let_go()
         matches, broken, analysis = _matches(loaded, analysis, timings)
+        matches, contract_of, unseen = _with_abstract_run(matches, loaded, analysis, task, timings)
         matches = [(rule, match) for rule, match in matches if task.applies(rule.rule.code, match.place.path)]
         lacking = {each.rule for each in broken} | (analysis.decided_by_order if analysis.broken else set())
         broken += analysis.broken
         causes: dict[str, Hashable] = {}
         found = sorted(_findings(matches, sources, causes, task.known_as), key=lambda finding: finding.order)
+        open_yet = READ_OFF_ABSTRACT_RUNS if unseen or not task.settings.abstract_run else ()
         kept, silenced, idle, problems = suppressed(
-            found, written, lambda code, path: code in loaded and task.applies(code, path)
+            found, written, lambda code, path: code in loaded and code not in open_yet and task.applies(code, path)
         )
         kept, switched_off = _switch_off(kept, task.settings)
         silenced += switched_off
@@ -142,7 +147,7 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
         if task.merged:
             kept = told_once(one_per_cause(kept, causes, sources))
         with timings.part("precision contract"):
-            contract = precision_contract(analysis, scanned, among_amp=task.among_amp)
+            contract = contract_of(precision_contract(analysis, scanned, among_amp=task.among_amp))
         open_calls = unfollowed(analysis) if task.with_constructs else ()
         with timings.part("parse what rules do not look at"):
             lost = (*_not_analysed(sources, analysis, task), *_given_up(broken))
@@ -152,9 +157,7 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
             suppressions=tuple(silenced),
             idle_suppressions=tuple(idle),
             not_analysed=lost,
-            not_followed=each_once(
-                [*_open(analysis, kept), *analysis.cut_short(), *contract.not_judged, *open_calls, *broken]
-            ),
+            not_followed=each_once([*_open(analysis, kept), *contract.not_judged, *open_calls, *broken, *unseen]),
             constructs=constructs(analysis) if task.with_constructs else (),
             contract=contract,
             rules=tuple(loaded),
@@ -165,9 +168,11 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
 
 
 def _open(analysis: Analysis, kept: Iterable[Finding]) -> Iterator[NotFollowed]:
-    """What the rules could not tell, but for casts of weights of which a finding says what comes of them."""
-    told = {(each.path, each.line) for each in kept if each.rule.startswith(ABOUT_WEIGHTS)}
-    return (each for each in analysis.not_followed if each.rule != WEIGHTS or (each.path, each.line) not in told)
+    """What the rules could not tell or search, but for casts of weights of which a finding says what comes of them."""
+    told = {(WEIGHTS, each.path, each.line) for each in kept if each.rule.startswith(ABOUT_WEIGHTS)}
+    told |= {(each.rule, each.path, each.line) for each in kept if each.rule in READ_OFF_ABSTRACT_RUNS}
+    left = (each for each in analysis.not_followed if (each.rule, each.path, each.line) not in told)
+    return chain(left, analysis.cut_short())
 
 
 def _checked(sources: Sources, lost: set[str]) -> int:
@@ -209,6 +214,25 @@ def _matches(
                 broken.append(gave_up(error, first, f"{code} {rule.rule.name}", code))
                 analysis = analysis.afresh()
     return matches, broken, analysis
+
+
+def _with_abstract_run(
+    matches: Matches, loaded: Mapping[str, LoadedRule], analysis: Analysis, task: Task, timings: Timings
+) -> tuple[Matches, Callable[[PrecisionContract], PrecisionContract], tuple[NotFollowed, ...]]:
+    """The matches with those of the abstract run, where it is asked for; the contract that agrees; what it left out."""
+    if not task.settings.abstract_run:
+        return matches, lambda contract: contract, ()
+    with timings.part("abstract run"):
+        from verifygate.static.abstract_run import abstract_run, joined  # a check without it does not load the machine
+
+        seen = abstract_run(analysis)
+        new = [
+            (loaded[code], _at_most_likely(_settled(match, loaded[code].rule, analysis), analysis))
+            for code, each in seen.matches.items()
+            for match in (each if code in loaded else ())
+            if not _is_expected(match, analysis)
+        ]
+        return joined(matches, new), seen.agreeing, seen.not_followed
 
 
 def _given_up(broken: Iterable[NotFollowed]) -> Iterator[NotAnalysed]:

@@ -38,7 +38,7 @@ class StaticStage:
         from verifygate.static.engine import Means, analyse  # the parser and the rules load only when they are needed
 
         context.progress(f"reading {len(context.sources)} files")
-        selection = context.settings.selection(context.sources.paths)
+        selection = context.settings.gate_selection(context.sources.paths)
         outcome = analyse(context.sources, selection, means=Means(jobs=0))
         blocking = set(context.settings.verdict.block)
         analysed = _analysed_check(outcome.not_analysed, outcome.files_checked)

@@ -128,7 +128,7 @@ def half_models(
             continue
         if takes_some(given[0], frame):
             reason = f"whether the parameters of `{ast.unparse(model)}` that are taken here are {dtype} cannot be told"
-            analysis.gave_up(Location(frame.function, call), reason)
+            analysis.gave_up(Location(frame.function, call), reason, WEIGHTS)
         else:
             yield model, way
 

@@ -72,6 +72,9 @@ Where the model is handed to a framework that may keep master weights, the findi
 certain. Weights in float16 are reported by AMP401 where a scaler steps them, and by AMP402 for the epsilon; those that
 FSDP shards by a policy, by AMP802.
 
+In `run` (and by `check --abstract-run`), programs are also run on an abstract machine, which sees which parameters a
+filter takes, which of them are frozen, casts in a loop over modules, and float16 that no scaler steps.
+
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html
 - https://docs.pytorch.org/ao/stable/api_reference/api_ref_optim.html

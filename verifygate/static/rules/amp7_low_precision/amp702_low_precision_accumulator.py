@@ -57,7 +57,9 @@ No fix: where the number goes, something may ask for its dtype.
 ## What it cannot see
 Dtypes that come from inputs or configurations, and sums of more than one number: those of a few terms are common in a
 model's forward. How many micro-batches there are. Listed as not followed is an average of half weights of which the
-source does not tell how much it takes of the new ones, or that a container of tensors holds.
+source does not tell how much it takes of the new ones, or that a container of tensors holds. In `run` (and by
+`check --abstract-run`), programs are also run on an abstract machine, which sees dtypes and factors that an attribute
+or an argument holds.
 
 ## References
 - https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.dtype

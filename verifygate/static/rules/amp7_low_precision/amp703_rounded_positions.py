@@ -64,7 +64,8 @@ No fix: what is made of the numbers may have to be cast where it meets half tens
 Dtypes that come from a configuration. Numbers that are worked out before the cast, of which it cannot tell whether they
 are large. Frequencies that are recomputed in each forward are left alone, and so are tables of sines and cosines, which
 half precision holds well enough. In files without a word of AMP, experts in a list of another name, and layers that
-normalise: what their weights lose in half, AMP701 tells of all weights.
+normalise: what their weights lose in half, AMP701 tells of all weights. In `run` (and by `check --abstract-run`),
+programs are also run on an abstract machine, which sees dtypes and lengths that an argument holds.
 
 ## References
 - https://github.com/huggingface/transformers/pull/29285

@@ -53,7 +53,8 @@ No fix: autocast, or a copy (`copy.deepcopy(model).half()`), are both right, and
 
 ## What it cannot see
 Models whose optimizer is not built in sight, a cast back in another function than these, and casts in a file that
-names no optimizer and no `eval()`. A model whose state is loaded again after the cast is left alone.
+names no optimizer and no `eval()`. A model whose state is loaded again after the cast is left alone. In `run` (and by
+`check --abstract-run`), programs are also run on an abstract machine, which sees a cast back in any function.
 
 ## References
 - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.half
