@@ -27,7 +27,7 @@ class PolicyFile:
 
 
 def policy_files(report: Report, root: Path) -> tuple[PolicyFile, ...]:
-    """Configuration, specification and baseline of a run, from the repository at `root`.
+    """Configuration, specification, baseline and models of a run, from the repository at `root`.
 
     Empty where that has no such commit, or where the run judged by files that are in no commit.
     """
@@ -35,7 +35,9 @@ def policy_files(report: Report, root: Path) -> tuple[PolicyFile, ...]:
     if not commit or folder_in_repository(root) != report.provenance.folder:
         return ()
     details = [each.details for each in report.stages if isinstance(each.details, RequirementsDetails)]
+    models = [each.value for each in report.policy if each.key == "static.models" and each.value != each.default]
     names = [config, *(each.spec for each in details), report.baseline.file if report.baseline else ""]
+    names += [name for each in models for name in each.split(", ")]
     found = []
     for name in dict.fromkeys(filter(None, names)):
         data = git.file_at(root, commit, name)

@@ -19,7 +19,6 @@ from verifygate.model.check_report import CheckReport
 from verifygate.model.precision_contract import PrecisionContract, altered
 from verifygate.sources import git
 from verifygate.sources.discovery import configuration_below
-from verifygate.sources.left_out import Exclusion
 from verifygate.sources.repository import folder_in_repository
 
 _REMEDY = "see `verifygate docs precision-contract` for the frameworks whose configuration is read"
@@ -51,7 +50,7 @@ def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path 
     shown = _shown(around, start)
     below = frozenset(os.path.relpath(start / each, around).replace(os.sep, "/") for each in named)
     by_name = frozenset(os.path.relpath(start / each, around).replace(os.sep, "/") for each in files)
-    read = Drivers(configuration_below(around, found.exclude), by_name)
+    read = Drivers(configuration_below(around, found.exclusion), by_name)
     drivers = _below(read, below)
     for each in files:
         _refuse_unknown(each, os.path.relpath(start / each, around).replace(os.sep, "/"), read, drivers)
@@ -76,8 +75,7 @@ def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path 
             is_partial |= any(each.mentions_amp for each in report.not_analysed)
     changes = None
     if commit:
-        exclusion = Exclusion(found.exclude)
-        kept = [each for each in git.configuration_at(around, commit) if not exclusion.leaves_out(each.path)]
+        kept = [each for each in git.configuration_at(around, commit) if not found.exclusion.leaves_out(each.path)]
         before = [each for each in _below(Drivers(kept, by_name), below) if each.path not in read.broken]
         changes = [*moved, *changed(before, drivers)]
     return Contracts(programs, [each.shown(shown) for each in drivers], changes, (*lost, *report_lost), is_partial)
@@ -95,19 +93,21 @@ def _programs(
     """The contract of the Python programs, and what of it moved since a commit."""
     from verifygate.base.records import replace
     from verifygate.static.engine import Means, analyse
+    from verifygate.static.machine.libraries import libraries_for
     from verifygate.static.readers.filled_contract import filled
     from verifygate.static.symbols.program import Program
 
     rooted = bool(commit or (root and start != root))
-    asked = read_asked(paths, start, found.exclude, root, found.sources, rooted=rooted)
+    asked = read_asked(paths, start, found.exclusion, root, found.sources, rooted=rooted)
     rules = found.written.allowing(versions_of_tree(asked.sources.paths, asked.root))
+    libraries = libraries_for(rules)
     about = asked.is_asked if asked.scope is not None and not asked.settings else None
     outcome = analyse(asked.sources, rules, with_constructs=False, about=about, means=Means(lets_go=True))
     report = report_of(outcome, folder_in_repository(start))
     if asked.settings:
         with_drivers(report, asked)  # it refuses a file that nothing here reads
     report = within(report, asked)
-    contract = filled(report.contract, Program(asked.sources, dict.fromkeys(asked.sources.paths)))
+    contract = filled(report.contract, Program(asked.sources, dict.fromkeys(asked.sources.paths)), libraries)
     report = replace(report, contract=contract)
     moved: list[str] = []
     if commit:

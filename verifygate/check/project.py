@@ -71,7 +71,7 @@ class Asked(NamedTuple):
 def read_asked(
     paths: tuple[str, ...],
     start: Path,
-    exclude: tuple[str, ...],
+    exclude: tuple[str, ...] | Exclusion,
     configured: Path | None,
     sources: tuple[str, ...],
     *,
@@ -84,15 +84,16 @@ def read_asked(
     which are relative to it, would else meet other paths. `text` is a file that is being edited, and its bytes. Raises
     UsageError.
     """
+    exclusion = Exclusion.of(exclude)
     named = (text[0],) if text is not None else paths or HERE
-    rooted |= bool(exclude) and (start != configured or any(map(os.path.isabs, named)))
+    rooted |= bool(exclusion) and (start != configured or any(map(os.path.isabs, named)))
     if text is None and not rooted and not any((start / each).is_file() for each in named):
-        return Asked(named_sources(paths, exclude), start, exclude=Exclusion(exclude))
+        return Asked(named_sources(paths, exclusion), start, exclude=exclusion)
     places = [_placed(start, each) for each in named]
     root = _project_of(places, configured)
     if root is None:
         if text is None and not any(place.name.endswith(SUFFIXES) for place in places):
-            return Asked(named_sources(paths, exclude), start, exclude=Exclusion(exclude))
+            return Asked(named_sources(paths, exclusion), start, exclude=exclusion)
         folders = [place if place.is_dir() else place.parent for place in places]
         root = Path(os.path.commonpath(folders))
         sources = tuple(folder.relative_to(root).as_posix() for folder in folders)
@@ -102,7 +103,6 @@ def read_asked(
     inside = tuple(place.relative_to(root).as_posix() for place in places)
     around = (sources or HERE) if text is not None or any(place.is_file() for place in places) else ()
     wanted = (*around, *inside) if text is None else around
-    exclusion = Exclusion(exclude)
     read = read_sources(root, wanted, exclusion, confined=False)
     if text is not None:
         read = _with_text(read, SourceFile(inside[0], text[1]))
@@ -123,7 +123,7 @@ def read_asked(
     return asked
 
 
-def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...]) -> Sources:
+def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...] | Exclusion) -> Sources:
     """The Python files that the user named, or all here. Raises UsageError where there is none."""
     named = paths or HERE
     sources = read_sources(Path.cwd(), named, exclude, confined=False)

@@ -93,7 +93,7 @@ def cached_or_computed(options: CheckOptions, timings: Timings) -> CheckOutput:
         configured = root if file is not None else None
         below = configured is not None and start != root and start.is_relative_to(root)
         rooted = bool(below or options.since or found.baseline)
-        asked = read_asked(options.paths, start, found.exclude, configured, found.sources, rooted=rooted, text=text)
+        asked = read_asked(options.paths, start, found.exclusion, configured, found.sources, rooted=rooted, text=text)
         versions = versions_of_tree(asked.sources.paths, asked.root)
         old = known_old(options.since, found.baseline, root if found.baseline else asked.root)
     key = ""

@@ -13,8 +13,13 @@ from verifygate.base import answer_store
 from verifygate.base.regular_files import MAX_SOURCE_BYTES, read_regular
 from verifygate.check import answer_cache
 from verifygate.config.locate import lies_in
+from verifygate.config.model_files import read_model_files
 from verifygate.config.rule_selection import RuleSelection
+from verifygate.sources.left_out import Exclusion
 from verifygate.sources.tree import Sources
+
+_OF_THE_TREE = ("allowed", "models")
+"""What is read anew each time."""
 
 
 class Judged(NamedTuple):
@@ -29,7 +34,12 @@ class Judged(NamedTuple):
     baseline: str = ""
     """The baseline file."""
     text: str = ""
-    """All that the configuration came to; empty where there is none."""
+    """All that the configuration came to, and the models that it names; empty where there is none."""
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """What is not among the sources: what is to be left out, and models."""
+        return Exclusion(self.exclude, models=[each.path for each in self.written.models])
 
 
 def judged(config: Path, start: Path, *, cached: bool) -> Judged:
@@ -41,13 +51,13 @@ def judged(config: Path, start: Path, *, cached: bool) -> Judged:
     contents = contents_of(config)
     key = answer_cache.key_of(["what a configuration comes to", *contents], Sources(())) if cached else ""
     if cached and (kept := answer_store.recall(key)) is not None:
-        found, named = _read(kept.out[0])
+        named = _named(kept.out[0])
         if all(lies_in(root, path) for path in named):
-            return found
+            return _read(kept.out[0], root)
     text = _judge(config, start)
     if cached and contents == contents_of(config):  # it may have been changed meanwhile
         answer_store.keep(key, answer_store.CheckOutput((text,), 0))
-    return _read(text)[0]
+    return _read(text, root)
 
 
 def contents_of(config: Path | None) -> list[str]:
@@ -71,7 +81,8 @@ def _judge(config: Path, start: Path) -> str:
 
     return json.dumps(
         [
-            {name: value for name, value in settings.static.selection._asdict().items() if name != "allowed"},
+            {name: value for name, value in settings.static.selection._asdict().items() if name not in _OF_THE_TREE},
+            settings.static.models,
             settings.project.exclude,
             settings.project.sources,
             settings.verdict.baseline,
@@ -80,24 +91,25 @@ def _judge(config: Path, start: Path) -> str:
     )
 
 
-def _read(text: str) -> tuple[Judged, list[str]]:
-    """What was judged, and the paths that the configuration names."""
+def _named(text: str) -> list[str]:
+    """The paths that the configuration names."""
     import json
 
-    choice, exclude, sources, baseline, named = json.loads(text)
-    return (
-        Judged(
-            RuleSelection(
-                tuple(choice["select"]),
-                tuple(choice["ignore"]),
-                {pattern: tuple(words) for pattern, words in choice["per_file_ignores"].items()},
-                choice["torch_version"],
-                choice["framework_versions"],
-            ),
-            tuple(exclude),
-            tuple(sources),
-            baseline,
-            text,
-        ),
-        named,
+    return list(json.loads(text)[-1])
+
+
+def _read(text: str, root: Path) -> Judged:
+    """What was judged, with the models as they are now."""
+    import json
+
+    choice, models, exclude, sources, baseline, _ = json.loads(text)
+    read = read_model_files(models, root)
+    written = RuleSelection(
+        tuple(choice["select"]),
+        tuple(choice["ignore"]),
+        {pattern: tuple(words) for pattern, words in choice["per_file_ignores"].items()},
+        choice["torch_version"],
+        choice["framework_versions"],
+        models=read,
     )
+    return Judged(written, tuple(exclude), tuple(sources), baseline, text + repr(read) if read else text)

@@ -33,7 +33,7 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
 
     settings = load(config, Path.cwd())
     check_rules(settings)
-    sources = named_sources(paths, settings.project.exclude)
+    sources = named_sources(paths, settings.exclusion)
     wanted = chosen(select or settings.static.select, settings.static.ignore)
     # The scan that proves a fix looks with every rule of the project, not only with those to fix.
     every = settings.static.selection.allowing(versions_of_tree(sources.paths, Path.cwd()))

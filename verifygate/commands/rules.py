@@ -52,17 +52,29 @@ def _explain_line(why: str) -> int:
     """Print what the abstract machine knows at a line. Raises UsageError."""
     from verifygate.base.errors import UsageError
     from verifygate.check.project import read_asked
+    from verifygate.check.settings import Judged, judged
+    from verifygate.config.locate import find
+    from verifygate.config.tree_versions import versions_of_tree
     from verifygate.report.escape import LONG, plain
     from verifygate.static.machine.entries import entries_at
     from verifygate.static.machine.explained import explained, text
-    from verifygate.static.machine.libraries import LIBRARIES
+    from verifygate.static.machine.libraries import libraries_for
     from verifygate.static.machine.values import Place
     from verifygate.static.symbols.program import Program
 
     file, _, number = why.rpartition(":")
     if not file or not (number.isascii() and number.isdigit()):
         raise UsageError(f"`{why}` is no line of a file", where="--why", remedy="give FILE:LINE, as train.py:12")
-    asked = read_asked((file,), Path.cwd(), (), None, (), rooted=False)
+    start = Path.cwd()
+    config = find(start)
+    found = judged(config, start, cached=True) if config is not None else Judged()
+    if config is not None and (start / file).resolve() in [
+        (config.parent / each.path).resolve() for each in found.written.models
+    ]:
+        raise UsageError(
+            "is a model of `[static] models`, and no program", where=file, remedy="name a line that uses it"
+        )
+    asked = read_asked((file,), start, (), None, (), rooted=False)
     path = next((each.path for each in asked.sources if asked.is_asked(each.path)), None)
     if path is None:
         raise UsageError("is no Python file", where=file, remedy="give FILE:LINE, as train.py:12")
@@ -72,8 +84,9 @@ def _explain_line(why: str) -> int:
     place = Place(path, int(number))
     if not asked.sources.line(path, place.line):
         raise UsageError("nothing stands in this line", where=why, remedy="give a line that holds a statement")
-    found = explained(program, place, entries_at(program, path, place.line), LIBRARIES)
-    for line in text(found).splitlines():
+    libraries = libraries_for(found.written.allowing(versions_of_tree(asked.sources.paths, asked.root)))
+    shown = explained(program, place, entries_at(program, path, place.line), libraries)
+    for line in text(shown).splitlines():
         click.echo(line[: len(line) - len(line.lstrip())] + plain(line, LONG).lstrip())
     return 0
 

@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 from types import MappingProxyType
 from typing import NamedTuple
 
+from verifygate.config.model_files import ModelFile
 from verifygate.config.tree_versions import TreeVersions
 from verifygate.config.version_pins import TORCH, of_frameworks
 
@@ -29,6 +30,8 @@ class RuleSelection(NamedTuple):
     """What the files of the tree allow, where no version is set."""
     abstract_run: bool = False
     """Whether programs are also run on the abstract machine, and what it sees is reported."""
+    models: tuple[ModelFile, ...] = ()
+    """Models of frameworks that the project brings."""
 
     def allowing(self, versions: TreeVersions) -> RuleSelection:
         """The selection for a tree that allows these versions of packages."""
@@ -41,6 +44,18 @@ class RuleSelection(NamedTuple):
     def frameworks_for(self, path: str) -> dict[str, str]:
         """Package of a training framework -> the versions of it that a file may run with, where any are named."""
         return {**of_frameworks(self.allowed.of(path)), **self.framework_versions}
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Package -> the versions of it that all files may run with; only where they agree, and some are named."""
+        folders = [self.allowed.by_folder[each] for each in sorted(self.allowed.by_folder)]
+        of_tree = {
+            name: found
+            for name, found in (folders[0] if folders else {}).items()
+            if all(each.get(name) == found for each in folders)
+        }
+        torch = {TORCH: self.torch_version} if self.torch_version else {}
+        return {**of_tree, **self.framework_versions, **torch}
 
     @property
     def torch_versions(self) -> tuple[str, ...]:

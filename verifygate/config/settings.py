@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from verifygate.base.errors import UsageError
 from verifygate.config.documents import Document, read_toml
 from verifygate.config.locate import find, lies_in
+from verifygate.config.model_files import ModelFile, read_model_files
 from verifygate.config.performance import PerformanceSettings, Positive
 from verifygate.config.project import LABELS, ProjectSettings
 from verifygate.config.rule_selection import RuleSelection
@@ -158,13 +159,15 @@ class StaticSettings(Model):
     """Torch version that the project runs on, for example `2.1`: rules about newer interfaces are silent, and NOT
     APPLICABLE in the report, and fixes write no name that it lacks. By default what pyproject.toml, setup.py,
     setup.cfg, requirements, conda environments and lock files allow in the nearest folder above each file."""
-
     framework_versions: dict[str, str] = Field(default_factory=dict)
     """Package of a training framework -> its version, such as `{transformers = "4.57"}`: what was removed, renamed or
     is not known yet is judged by it. By default what the same files allow."""
     abstract_run: bool = True
     """Whether `verifygate run` also runs the programs on the abstract machine, in a bounded number of steps, and
     reports what AMP701, AMP702, AMP703 and AMP707 see there. `check` does it with `--abstract-run`."""
+    models: tuple[str, ...] = ()
+    """Python files that model the project's own training framework, relative to the configuration: what it does with
+    losses, scalers and optimizers, for the abstract runs ([how](models.md)). They are not judged themselves."""
 
     @field_validator("torch_version")
     @classmethod
@@ -291,17 +294,19 @@ class Settings(FileSettings):
     today: dt.date
     """The day waivers are judged by."""
     policy_root: Path | None = None
-    """Where the configuration and the specification are read, where that is not the root: a copy of what stood at
-    another revision."""
+    """Where the configuration, the specification and the models are read, where that is not the root: a copy of what
+    stood at another revision."""
+    models: tuple[ModelFile, ...] = ()
+    """What `[static] models` names, as it was read."""
 
     def selection(self, paths: Iterable[str]) -> RuleSelection:
         """Which rules run, and for which versions of what the files at these paths, relative to the root, use: those
         that are set, else those that the tree allows. That is a fact of the code, and no part of the policy."""
-        return self.static.selection.allowing(versions_of_tree(paths, self.root))
+        return self.static.selection._replace(allowed=versions_of_tree(paths, self.root), models=self.models)
 
     def gate_selection(self, paths: Iterable[str]) -> RuleSelection:
         """The same in the gate, which makes abstract runs unless that is switched off."""
-        return self.static.gate_selection.allowing(versions_of_tree(paths, self.root))
+        return self.selection(paths)._replace(abstract_run=self.static.abstract_run)
 
     @property
     def named_paths(self) -> tuple[str, ...]:
@@ -311,7 +316,7 @@ class Settings(FileSettings):
     @property
     def exclusion(self) -> Exclusion:
         """What is left out of the sources, by the patterns and the `.gitignore` files of the policy."""
-        return Exclusion(self.project.exclude, self.policy_root)
+        return Exclusion(self.project.exclude, self.policy_root, self.static.models)
 
     @property
     def policy_folder(self) -> Path:
@@ -363,37 +368,34 @@ class Settings(FileSettings):
 
 def _policy(settings: FileSettings) -> dict[str, str]:
     """Setting -> its value in words."""
-    static, verdict = settings.static, settings.verdict
+    static, verdict, on = settings.static, settings.verdict, {True: "on", False: "off"}
     return {
         "verdict.block": ", ".join(severity for severity in Severity if severity in verdict.block) or "nothing",
         "verdict.weights": ", ".join(f"{name} {verdict.weights.get(name, 0)}" for name in STAGES),
         "verdict.baseline": verdict.baseline or "no file",
         "verdict.advisory_until": str(verdict.advisory_until or "no day"),
-        "verdict.allow_new_suppressions": _on(verdict.allow_new_suppressions),
+        "verdict.allow_new_suppressions": on[verdict.allow_new_suppressions],
         "static.select": ", ".join(static.select) or "all rules",
         "static.ignore": ", ".join(static.ignore) or "no rule",
         "static.per_file_ignores": "; ".join(
             f"{pattern}: {', '.join(codes)}" for pattern, codes in sorted(static.per_file_ignores.items())
         )
         or "no file",
-        "static.abstract_run": _on(static.abstract_run),
+        "static.abstract_run": on[static.abstract_run],
+        "static.models": ", ".join(static.models) or "no file",
         "requirements.junit": ", ".join(f"{each.file} {each.kind}" for each in settings.requirements.junit)
         or "no file",
         "project.exclude": ", ".join(settings.project.exclude) or "no file",
         "execution.tests": "there are some" if settings.execution.tests else "there are none",
         "execution.isolation": settings.execution.isolation or "auto, off beside an accelerator",
-        "execution.hermetic": _on(settings.execution.hermetic),
+        "execution.hermetic": on[settings.execution.hermetic],
         "execution.pass_env": ", ".join(settings.execution.pass_env) or "no variable",
-        "execution.coverage": _on(settings.execution.coverage),
-        "execution.recorder": _on(settings.execution.recorder),
-        "execution.emulate_cuda": _on(settings.execution.emulate_cuda),
-        "performance.profile": _on(settings.performance.profile),
+        "execution.coverage": on[settings.execution.coverage],
+        "execution.recorder": on[settings.execution.recorder],
+        "execution.emulate_cuda": on[settings.execution.emulate_cuda],
+        "performance.profile": on[settings.performance.profile],
         "performance.records.max_age_days": str(settings.performance.records.max_age_days),
     }
-
-
-def _on(setting: bool) -> str:
-    return "on" if setting else "off"
 
 
 def load(config: Path | None, start: Path) -> Settings:
@@ -417,14 +419,17 @@ def read_settings(file: Path, shown: str, root: Path, today: dt.date) -> Setting
     settings = document.validate(FileSettings)
     folder = file.resolve().parent
     _refuse_outside(document, settings, root, folder)
+    models = read_model_files(settings.static.models, folder, shown.removesuffix(file.name), document.place(_MODELS))
     named = {name: getattr(settings, name) for name in FileSettings.model_fields}
-    return Settings(root=root, config=file.name, today=today, policy_root=None if folder == root else folder, **named)
+    return Settings(
+        root=root, config=file.name, today=today, policy_root=None if folder == root else folder, models=models, **named
+    )
 
 
 def _refuse_outside(document: Document, settings: FileSettings, root: Path, policy: Path) -> None:
     """Refuse paths that leave the root: what the gate reads must be part of what it reports on."""
     for where, path in _named(settings):
-        folder = policy if where == _SPEC else root
+        folder = policy if where in (_SPEC, _MODELS) else root
         if not path or lies_in(folder, path):
             continue
         if "\0" in path:
@@ -437,6 +442,7 @@ def _refuse_outside(document: Document, settings: FileSettings, root: Path, poli
 
 
 _SPEC = ("requirements", "spec")
+_MODELS = ("static", "models")
 
 
 def _named(settings: FileSettings) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -444,6 +450,8 @@ def _named(settings: FileSettings) -> Iterator[tuple[tuple[str | int, ...], str]
     for path in settings.project.sources:
         yield ("project", "sources"), path
     yield _SPEC, settings.requirements.spec
+    for path in settings.static.models:
+        yield _MODELS, path
     for index, each in enumerate(settings.requirements.junit):
         yield ("requirements", "junit", index, "file"), each.file
 

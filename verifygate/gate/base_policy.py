@@ -1,9 +1,9 @@
 """The policy of a change is that of the revision it is based on: a change does not decide by what it is judged.
 
-Policy is what the configuration, the specification, the waivers and the baseline say. It is read from the revision, not
-from the tree; what the tree says otherwise is listed in the report, and takes effect once it is merged, or where
-somebody asks for it outright. What the code says of itself is no policy, and comes from the tree that is judged: the
-versions that it allows, its name, its version.
+Policy is what the configuration, the specification, the waivers, the baseline and the models of frameworks say. It is
+read from the revision, not from the tree; what the tree says otherwise is listed in the report, and takes effect once
+it is merged, or where somebody asks for it outright. What the code says of itself is no policy, and comes from the tree
+that is judged: the versions that it allows, its name, its version.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from verifygate.base.digests import digest_of
 from verifygate.base.errors import UsageError
 from verifygate.base.lifeline import temporary_folder
 from verifygate.base.regular_files import read_regular
 from verifygate.base.strict_json import MAX_BYTES
 from verifygate.baseline_file import Entry
 from verifygate.baseline_file import read as read_baseline
+from verifygate.config.documents import read_toml
 from verifygate.config.locate import find
 from verifygate.config.project import LABELS
 from verifygate.config.settings import FileSettings, Settings, read_settings
@@ -104,6 +106,24 @@ def _write(copy: Path, top: Path, commit: str) -> None:
         target.write_bytes(file.data)
 
 
+def _write_models(config: Path, top: Path, commit: str, copy: Path) -> None:
+    """What the revision holds of the models that its configuration names. A broken one is refused later, by line."""
+    try:
+        document = read_toml(config, config.name)
+    except UsageError:
+        return
+    of_file = document.below("tool", "verifygate") if config.name == "pyproject.toml" else document
+    static = of_file.data.get("static")
+    named = static.get("models") if isinstance(static, dict) else None
+    for each in named if isinstance(named, list) else ():
+        target = Path(os.path.normpath(config.parent / each)) if isinstance(each, str) and "\0" not in each else copy
+        if target != copy and target.is_relative_to(copy):
+            data = git.file_at(top, commit, target.relative_to(copy).as_posix())
+            if data is not None:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+
+
 def _settings_at(settings: Settings, config: Path | None, copy: Path, top: Path, commit: str) -> Settings:
     """The settings as the revision has them: the default ones where it has no configuration.
 
@@ -121,6 +141,7 @@ def _settings_at(settings: Settings, config: Path | None, copy: Path, top: Path,
         return Settings(root=settings.root, today=settings.today, policy_root=folder)
     inside = file.resolve().relative_to(copy).as_posix()
     root = (top / inside).parent
+    _write_models(file, top, commit, copy)
     try:
         found = read_settings(file, f"{commit[:12]}:{inside}", root, settings.today)
         if found.requirements.spec:
@@ -180,6 +201,7 @@ def differences(here: Settings, there: Settings) -> Iterator[PolicyDifference]:
     """Every setting, waiver and requirement that is not the same, in the order of the files."""
     pairs = [
         (_of_settings(here), _of_settings(there)),
+        (_of_models(here), _of_models(there)),
         (as_policy(read_config(here.policy_folder)), as_policy(read_config(there.policy_folder))),
         (_of_specification(here), _of_specification(there)),
     ]
@@ -197,6 +219,11 @@ def _of_settings(settings: Settings) -> dict[str, Any]:
         for waiver in settings.waivers
     }
     return dict(_leaves(told)) | waivers
+
+
+def _of_models(settings: Settings) -> dict[str, str]:
+    """What each model is, in a word that changes with it."""
+    return {f"model {each.path}": f"sha256 {digest_of(each.text)[:16]}" for each in settings.models}
 
 
 def _of_specification(settings: Settings) -> dict[str, Any]:

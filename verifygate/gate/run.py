@@ -162,6 +162,10 @@ def _begun(settings: Settings, options: RunOptions) -> _Start:
             f"left out: {', '.join(f'{each.files} by `{each.rule}`' for each in sources.left_out) or 'nothing'}",
         )
     check_rules(settings)
+    if settings.models:
+        from verifygate.static.machine.libraries import libraries_for  # the machine loads only where a model is named
+
+        libraries_for(settings.selection(sources.paths))
     asked = [name for name in STAGES if not options.stages or name in options.stages]
     if "static" in asked:
         refuse_settings_alone(sources)
@@ -361,7 +365,7 @@ def _tests_of(settings: Settings) -> Iterator[str]:
 
 def _provenance(settings: Settings, sources: Sources, *, tests: bool) -> Provenance:
     """The inputs of a run; `tests`: those of the project are among them."""
-    named = (settings.config, settings.requirements.spec, settings.verdict.baseline)
+    named = (settings.config, settings.requirements.spec, settings.verdict.baseline, *settings.static.models)
     watched = [*settings.sources, *filter(None, named)]
     if settings.requirements.spec:
         watched.append(lock_path(settings.requirements.spec))

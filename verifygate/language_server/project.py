@@ -94,7 +94,7 @@ class Project:
         config = find(self.root)
         self._settings = judged(config, self.root, cached=False) if config is not None else Judged()
         named = (self._only or ".",) if (self.root / self._only).exists() else ()
-        now = read_sources(self.root, named, self._settings.exclude, confined=False)
+        now = read_sources(self.root, named, self._settings.exclusion, confined=False)
         kept = (_as_before(file, before) for file in now)
         self._disk = Sources(kept, now.unreadable, now.configuration)
 
@@ -123,7 +123,7 @@ class Project:
         return Answer(sources, report, broken, versions, choice, scan)
 
     def _holds(self, path: str) -> bool:
-        return self._only in ("", path) and is_walked(self.root, path, self._settings.exclude)
+        return self._only in ("", path) and is_walked(self.root, path, self._settings.exclusion)
 
     def _overlaid(self, path: str, text: str, on_disk: SourceFile | None, broken: dict[str, str]) -> SourceFile:
         """The file to analyse for a text: the text, or where it is broken the last one that was not."""

@@ -43,7 +43,7 @@ def read_sources(
     configuration: dict[str, ConfigurationFile] = {}
     unreadable: list[tuple[str, str]] = []
     left: dict[str, str] = {}
-    exclusion = exclude if isinstance(exclude, Exclusion) else Exclusion(exclude)
+    exclusion = Exclusion.of(exclude)
     for given in paths:
         start = _start_of(root, given, confined=confined)
         tree = root if confined or start.resolve().is_relative_to(root.resolve()) else _folder_of(start)
@@ -87,9 +87,9 @@ def read_sources(
     return Sources(found.values(), unreadable, configuration.values(), left_out=left_out_by_rule(out_of_all))
 
 
-def configuration_below(root: Path, exclude: Iterable[str] = ()) -> list[ConfigurationFile]:
+def configuration_below(root: Path, exclude: Iterable[str] | Exclusion = ()) -> list[ConfigurationFile]:
     """The files at or below a folder that may configure a program or launch one, and what its CI systems run."""
-    exclusion = Exclusion(exclude)
+    exclusion = Exclusion.of(exclude)
     beside: list[Path] = []
     for _ in walk(root, None, beside):
         pass
@@ -252,13 +252,13 @@ def _is_there(file: Path) -> bool:
         return False
 
 
-def is_walked(root: Path, path: str, exclude: Iterable[str] = ()) -> bool:
+def is_walked(root: Path, path: str, exclude: Iterable[str] | Exclusion = ()) -> bool:
     """Whether `read_sources` of the whole root would read a Python file at this path, whether or not it is there.
 
     What git ignores is not asked: a file in an editor is one that somebody named.
     """
     parts = PurePosixPath(path).parts
-    if not path.endswith(AUDITED) or not is_encodable(path) or Exclusion(exclude).leaves_out(path):
+    if not path.endswith(AUDITED) or not is_encodable(path) or Exclusion.of(exclude).leaves_out(path):
         return False
     return not any(_is_skipped(root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts[:-1]))
 

@@ -8,6 +8,7 @@ without a repository nobody says what git keeps, so everything is read.
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ MOST_STARS = 4
 MOST_NAMED = 100
 """Git is asked about that many paths by name, and about all that it keeps where there are more."""
 EXCLUDED = "[project] exclude"
+MODELLED = "[static] models"
+"""What says of a library what it does is no code of the project that runs."""
 
 
 class Patterns:
@@ -67,10 +70,21 @@ def checked(pattern: str) -> str:
 class Exclusion:
     """What the configuration leaves out: its own patterns, and the `.gitignore` files that count."""
 
-    def __init__(self, patterns: Iterable[str] = (), policy: Path | None = None) -> None:
-        """`policy` is a copy of the project's folder as its base has it: the `.gitignore` files there count."""
+    def __init__(self, patterns: Iterable[str] = (), policy: Path | None = None, models: Iterable[str] = ()) -> None:
+        """`policy` is a copy of the project's folder as its base has it: the `.gitignore` files there count. `models`
+        are the project's models of frameworks, by their paths from its root."""
+        self.models = frozenset(map(posixpath.normpath, models))
         self.patterns = tuple(patterns)
         self.policy = policy
+
+    @classmethod
+    def of(cls, exclude: Iterable[str] | Exclusion) -> Exclusion:
+        """The same, where only the patterns are given."""
+        return exclude if isinstance(exclude, Exclusion) else cls(exclude)
+
+    def __bool__(self) -> bool:
+        """Whether it says anything of paths from the project's root."""
+        return bool(self.patterns or self.models)
 
     @cached_property
     def _compiled(self) -> Patterns:
@@ -90,7 +104,7 @@ class Exclusion:
     def leaves_out(self, path: str) -> bool:
         """Whether the patterns leave out a path, relative to the project's root."""
         decision = self.decision(path)
-        return decision is not None and decision[0]
+        return path in self.models or (decision is not None and decision[0])
 
     def among(self, start: Path, paths: Mapping[str, str]) -> dict[str, str]:
         """Those of some paths that are left out, and why.
@@ -102,7 +116,9 @@ class Exclusion:
         asked: dict[str, str] = {}
         for path, inside in paths.items():
             decision = self.decision(path)
-            if decision is None:
+            if path in self.models:
+                out[path] = f"{MODELLED}: {path}"
+            elif decision is None:
                 asked[path] = inside
             elif decision[0]:
                 out[path] = f"{EXCLUDED}: {decision[1]}"

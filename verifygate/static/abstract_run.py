@@ -17,7 +17,6 @@ from verifygate.rule_codes import ABSTRACT_RUN
 from verifygate.static.analysis import Analysis
 from verifygate.static.failures import gave_up
 from verifygate.static.machine.call import Library
-from verifygate.static.machine.libraries import LIBRARIES
 from verifygate.static.machine.programs import Run
 from verifygate.static.machine.values import Place
 from verifygate.static.readers.all_readers import READERS
@@ -49,7 +48,7 @@ class AbstractRun:
         return agreeing_with(contract, self.cells)
 
 
-def abstract_run(analysis: Analysis, libraries: Iterable[Library] = LIBRARIES) -> AbstractRun:
+def abstract_run(analysis: Analysis, libraries: Iterable[Library]) -> AbstractRun:
     """Run the programs of an analysis, and read off what they violate. A fault of our own is listed."""
     try:
         return _made(analysis.program, libraries)

@@ -224,8 +224,9 @@ def _with_abstract_run(
         return matches, lambda contract: contract, ()
     with timings.part("abstract run"):
         from verifygate.static.abstract_run import abstract_run, joined  # a check without it does not load the machine
+        from verifygate.static.machine.libraries import libraries_for
 
-        seen = abstract_run(analysis)
+        seen = abstract_run(analysis, libraries_for(task.settings))
         new = [
             (loaded[code], _at_most_likely(_settled(match, loaded[code].rule, analysis), analysis))
             for code, each in seen.matches.items()

@@ -161,7 +161,7 @@ def test_what_nothing_declares_is_filled_and_what_is_declared_stays(tmp_path: Pa
     (tmp_path / "train.py").write_text(TRAINS, encoding="utf-8")
     sources = read_sources(tmp_path, ["."])
     declared = analyse(sources, StaticSettings()).contract
-    after = filled(declared, Program(sources, dict.fromkeys(["train.py"])))
+    after = filled(declared, Program(sources, dict.fromkeys(["train.py"])), LIBRARIES)
     was = {row.aspect: row for row in declared.rows}
     rows = [row for row in after.rows if row != was[row.aspect]]
     assert {row.aspect for row in rows} == {Aspect.WEIGHTS, Aspect.LOSS, Aspect.CHECKPOINT}
@@ -180,7 +180,7 @@ def test_tests_and_what_no_driver_is_in_fill_nothing(tmp_path: Path) -> None:
     (tmp_path / "test_train.py").write_text(f"import train\n{saves}", encoding="utf-8")
     sources = read_sources(tmp_path, ["."])
     paths = [file.path for file in sources]
-    row = filled(analyse(sources, StaticSettings()).contract, Program(sources, dict.fromkeys(paths))).row(
+    row = filled(analyse(sources, StaticSettings()).contract, Program(sources, dict.fromkeys(paths)), LIBRARIES).row(
         Aspect.CHECKPOINT
     )
     assert row is not None

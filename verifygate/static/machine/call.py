@@ -252,6 +252,9 @@ Handler = Callable[[Call], Value]
 class Library(Protocol):
     """What is known of code outside of the project. Each answers None for what it does not know."""
 
+    replaced: tuple[str, ...]
+    """Names of modules that its models stand for even where the tree has their source."""
+
     def constant(self, name: str) -> Value | None:
         """What a dotted name is, where it is no function or class: `torch.float16`."""
 
@@ -279,6 +282,8 @@ class Library(Protocol):
 
 class NoLibrary:
     """A library that knows nothing."""
+
+    replaced: tuple[str, ...] = ()
 
     def constant(self, name: str) -> Value | None:  # noqa: ARG002
         return None

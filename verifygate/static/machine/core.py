@@ -118,6 +118,8 @@ class Core:
     def __init__(self, program: Program, libraries: Iterable[Library], limits: Limits | None = None) -> None:
         self.program = program
         self.libraries = tuple(libraries)
+        self.replaced = tuple(name for library in self.libraries for name in library.replaced)
+        """The modules of the tree in whose place a model is executed."""
         self.limits = limits or Limits()
         self.root = Context("entry")
         self.codes: dict[ast.AST, Code] = {}

@@ -17,6 +17,10 @@ class Imports(Memo, Attributes):
     def _import(self, node: ast.Import) -> bool:
         for alias in node.names:
             head = alias.name.partition(".")[0]
+            modelled = self._modelled(alias.name)
+            if modelled:
+                self._bind(alias.asname or head, LibraryName(modelled if alias.asname else head))
+                continue
             whole = self._imported(alias.name)
             if alias.asname:
                 self._bind(alias.asname, whole or LibraryName(alias.name))
@@ -28,17 +32,19 @@ class Imports(Memo, Attributes):
 
     def _import_from(self, node: ast.ImportFrom) -> bool:
         name = node.module or ""
-        module = self._imported(name, node.level)
+        modelled = self._modelled(name, node.level)
+        module = self._imported(name, node.level) if not modelled else None
         for alias in node.names:
             if alias.name == "*":
                 self._star(module, name)
                 continue
-            found: Value | None = None
+            found: Value | None = self.library_constant(f"{modelled}.{alias.name}") if modelled else None
             if module is not None:
                 found = self.field(module_address(module.path), alias.name)
             if found is None:
                 below = f"{name}.{alias.name}" if name else alias.name
-                found = self._imported(below, node.level)
+                of_model = self._modelled(below, node.level)
+                found = LibraryName(of_model) if of_model else self._imported(below, node.level)
             if found is None and module is not None:
                 found = self.module_attribute(module, alias.name)
             if found is None and node.level:
@@ -64,6 +70,17 @@ class Imports(Memo, Attributes):
     def _bind(self, name: str, value: Value) -> None:
         home = self.frame.declared.get(name, self.frame.address)
         self.state.store.write(home, name, value)
+
+    def _modelled(self, name: str, level: int = 0) -> str:
+        """The name under which a model stands for a module of the tree; empty where the tree's source runs."""
+        if not self.replaced or self.frame.module.is_model:
+            return ""
+        resolved = self.program.imports.resolved(name, self.frame.module.file, level)
+        if resolved is None or not resolved.module:
+            return ""
+        dotted = f".{resolved.module.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}."
+        found = (dotted.find(f".{each}.") for each in self.replaced)
+        return next((dotted[at:].strip(".") for at in found if at >= 0), "")
 
     def _imported(self, name: str, level: int = 0) -> ModuleValue | None:
         """A module of the project, loaded; None where the name leads out of it."""

@@ -7,25 +7,35 @@ A model is a file that states which names it stands for, `MODELS = ("accelerate"
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from pathlib import Path
 
 from verifygate.base.errors import UsageError
+from verifygate.config.model_files import ModelFile
 from verifygate.sources.file import SourceFile
 from verifygate.static.machine.call import NoLibrary
+from verifygate.static.machine.constructs import first_refused
 from verifygate.static.symbols.program import Module
 from verifygate.static.syntax.parser import UnparsableError, parse
 
 BUILT_IN = Path(__file__).parents[1] / "models"
 STATES = "MODELS"
 """The variable in which a model states what it stands for."""
+PROJECTS = "<model of the project>/"
+"""Begins the path of a model that the project brings."""
 
 
 class Model(Module):
     """A parsed model."""
 
     is_model = True
+
+    @property
+    def shown(self) -> str:
+        """Its path as the configuration has it."""
+        return self.path.removeprefix(PROJECTS)
 
     @property
     def package(self) -> str:  # type: ignore[override]
@@ -39,22 +49,26 @@ class Model(Module):
             if isinstance(node, ast.ClassDef | ast.FunctionDef):
                 found.add(node.name)
             elif isinstance(node, ast.Assign):
-                found.update(each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name))
+                found.update(
+                    each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)
+                )
         return frozenset(found)
 
 
 class Models(NoLibrary):
-    """The models of a folder's files, or of some files. Several may model one package, each other names of it.
+    """Some models by the names that they stand for. They are read when the first of these names is asked for.
 
-    A name that two of them bind is that of the one that states more of its path, and of two such the later one's.
+    Several may model one package, each other names of it. A name that two of them bind is that of the one that states
+    more of its path, and of two such the later one's.
     """
 
-    def __init__(self, files: Iterable[Path] = ()) -> None:
-        self._files = tuple(files)
+    def __init__(self, models: Callable[[], Iterable[Model]], replaced: tuple[str, ...] = ()) -> None:
+        self._models = models
+        self.replaced = replaced
 
     def model(self, name: str) -> Module | None:
         space, _, last = name.rpartition(".")
-        while space:
+        while space and name.partition(".")[0] in self._heads:
             for model in self._by_name.get(space, ()):
                 if last in model.bound:
                     return model
@@ -64,36 +78,73 @@ class Models(NoLibrary):
     @cached_property
     def _by_name(self) -> dict[str, list[Model]]:
         found: dict[str, list[Model]] = {}
-        for model in map(read_model, reversed(self._files)):
+        for model in reversed([*self._models()]):
             for name in stated(model):
                 found.setdefault(name, []).append(model)
         return found
 
+    @cached_property
+    def _heads(self) -> frozenset[str]:
+        return frozenset(name.partition(".")[0] for name in self._by_name)
+
 
 @cache
-def read_model(file: Path) -> Model:
-    """Parse a model. Raises UsageError for one that cannot be read, or does not state what it models."""
+def built_in() -> tuple[Model, ...]:
+    """The models that verifygate has."""
+    return tuple(
+        _read(SourceFile(f"<model>/{file.name}", file.read_bytes()), str(file))
+        for file in sorted(BUILT_IN.glob("*.py"))
+    )
+
+
+@cache
+def of_project(files: tuple[ModelFile, ...]) -> tuple[Model, ...]:
+    """The models that a project brings. Raises UsageError for the first that is broken, or that is one too many."""
+    models = tuple(_read(SourceFile(f"{PROJECTS}{each.path}", each.text.encode()), each.path) for each in files)
+    of: dict[str, str] = {}
+    for model in models:
+        for name in stated(model):
+            if of.setdefault(name, model.shown) != model.shown:
+                where = f"{model.shown}:{_line_of_names(model)}"
+                raise UsageError(f"`{name}` has a model in {of[name]} too", where=where, remedy="keep one of the two")
+    return models
+
+
+def _read(source: SourceFile, where: str) -> Model:
+    """Parse a model. Raises UsageError for one that is no Python, states no names, or cannot be followed exactly."""
     try:
-        source = SourceFile(f"<model>/{file.name}", file.read_bytes())
-        model = Model(source, parse(source))
-    except OSError as error:
-        raise UsageError(f"the model cannot be read: {error.strerror}", where=str(file)) from error
+        model = Model(source, parse(source, slims=False))
     except UnparsableError as error:
-        raise UsageError(f"the model is not Python: {error}", where=str(file)) from error
+        line, problem = re.fullmatch(r"(?:line (\d+): )?(.*)", str(error), re.DOTALL).groups()  # type: ignore[union-attr]
+        place = f"{where}:{line or 1}"
+        raise UsageError(f"the model is no Python: {problem}", where=place, remedy="correct it") from error
     if not stated(model):
-        remedy = f"begin it with {STATES} = ('PACKAGE',): the name that programs import"
-        raise UsageError("the model does not state what it models", where=str(file), remedy=remedy)
+        remedy = f'begin it with {STATES} = ("PACKAGE",): the name that programs import'
+        place = f"{where}:{_line_of_names(model)}"
+        raise UsageError("the model does not state what it models", where=place, remedy=remedy)
+    refused = first_refused(model.tree)
+    if refused is not None:
+        problem = f"{refused.what} is not followed exactly, so a model must not have it"
+        raise UsageError(problem, where=f"{where}:{refused.line}", remedy=refused.remedy)
     return model
 
 
 def stated(model: Module) -> tuple[str, ...]:
     """The dotted names that a model states; none where it states none, or no list of them."""
+    node = _names(model)
+    values = node.value.elts if node is not None and isinstance(node.value, ast.Tuple | ast.List) else []
+    names = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    is_whole = len(names) == len(values) and all(part.isidentifier() for each in names for part in each.split("."))
+    return tuple(names) if is_whole else ()
+
+
+def _names(model: Module) -> ast.Assign | None:
     for node in model.tree.body:
         if isinstance(node, ast.Assign) and [getattr(each, "id", "") for each in node.targets] == [STATES]:
-            values = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else []
-            names = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-            return tuple(names) if len(names) == len(values) else ()
-    return ()
+            return node
+    return None
 
 
-MODELS = Models(sorted(BUILT_IN.glob("*.py")))
+def _line_of_names(model: Module) -> int:
+    node = _names(model)
+    return node.lineno if node is not None else 1

@@ -87,7 +87,9 @@ class Engine:
 
 
 def convert_tensor(x, device=None, non_blocking=False):
-    return x if device is None else tree_map(lambda each: each.to(device) if isinstance(each, torch.Tensor) else each, x)
+    return (
+        x if device is None else tree_map(lambda each: each.to(device) if isinstance(each, torch.Tensor) else each, x)
+    )
 
 
 def _prepared(batch, device=None, non_blocking=False):
@@ -114,7 +116,9 @@ def _pair(x, y, y_pred):
 class _Step:
     """One micro-batch; `amp_mode` is `amp`, `apex` or None."""
 
-    def __init__(self, model, optimizer, loss_fn, device, prepare_batch, model_transform, output_transform, every, model_fn):
+    def __init__(
+        self, model, optimizer, loss_fn, device, prepare_batch, model_transform, output_transform, every, model_fn
+    ):
         self.model, self.optimizer, self.loss_fn, self.device, self.every = model, optimizer, loss_fn, device, every
         self.prepare_batch, self.model_transform, self.model_fn = prepare_batch, model_transform, model_fn
         self.output_transform = output_transform
@@ -211,10 +215,9 @@ def create_supervised_evaluator(
 ):
     def evaluate(engine, batch):
         model.eval()
-        with torch.no_grad():
-            with torch.autocast("cuda", enabled=amp_mode == "amp"):
-                x, y = prepare_batch(batch, device=device, non_blocking=non_blocking)
-                y_pred = model_transform(model_fn(model, x))
+        with torch.no_grad(), torch.autocast("cuda", enabled=amp_mode == "amp"):
+            x, y = prepare_batch(batch, device=device, non_blocking=non_blocking)
+            y_pred = model_transform(model_fn(model, x))
         return output_transform(x, y, y_pred)
 
     return Engine(evaluate)

@@ -4,6 +4,8 @@ import torch
 from accelerate import Accelerator
 from torch.utils._pytree import tree_map
 
+import verifygate
+
 MODELS = ("transformers",)
 
 
@@ -179,9 +181,11 @@ class Trainer:
     def _optimizer_step(self):
         if self.args.max_grad_norm is not None and self.args.max_grad_norm > 0:
             self.accelerator.clip_grad_norm_(self.model.parameters(), self.args.max_grad_norm)
-        self._call("on_pre_optimizer_step")
+        if verifygate.at_least("transformers", "4.45"):
+            self._call("on_pre_optimizer_step")
         self.optimizer.step()
-        self._call("on_optimizer_step")
+        if verifygate.at_least("transformers", "4.42"):
+            self._call("on_optimizer_step")
         self.lr_scheduler.step()
         self.model.zero_grad()
         self.state.global_step += 1

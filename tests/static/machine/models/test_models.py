@@ -9,22 +9,29 @@ import pytest
 import recorded
 
 from verifygate.base.errors import UsageError
+from verifygate.config.model_files import ModelFile
+from verifygate.config.rule_selection import RuleSelection
 from verifygate.events.record import Event, Kind
-from verifygate.static.machine.libraries import LIBRARIES, WITHOUT_CUDA
+from verifygate.static.machine.call import Library
+from verifygate.static.machine.libraries import LIBRARIES, WITHOUT_CUDA, libraries_for
 from verifygate.static.machine.machine import run_entry
-from verifygate.static.machine.models import BUILT_IN, Models, read_model, stated
+from verifygate.static.machine.models import BUILT_IN, built_in, stated
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import compare
 from run_text import MAIN, program_of
 
+from verifygate.sources.file import SourceFile
+from verifygate.sources.tree import Sources
 from verifygate.static.machine.entries import Entry
+from verifygate.static.readers.judgement import options
+from verifygate.static.symbols.program import Program
 
 PROGRAMS = {each.name: each for each in recorded.programs()}
 
 
-def events(text: str, libraries: tuple[object, ...] = LIBRARIES) -> list[Event]:
-    outcome = run_entry(program_of(text), Entry(MAIN), libraries)  # type: ignore[arg-type]
+def events(text: str, libraries: tuple[Library, ...] = LIBRARIES) -> list[Event]:
+    outcome = run_entry(program_of(text), Entry(MAIN), libraries)
     assert outcome.ended == ""
     return [each.event for each in outcome.events]
 
@@ -105,34 +112,117 @@ class Trainer:
 """
 
 
-def test_model_of_a_project(tmp_path: Path) -> None:
+def with_models(*texts: str, **settings: object) -> tuple[Library, ...]:
+    files = tuple(ModelFile(f"model_{number}.py", text) for number, text in enumerate(texts, 1))
+    return libraries_for(RuleSelection(models=files, **settings))  # type: ignore[arg-type]
+
+
+def backwards(text: str, libraries: tuple[Library, ...]) -> list[tuple[str, int, bool | None]]:
+    return [(each.file, each.line, each.scaled) for each in events(text, libraries) if each.kind is Kind.BACKWARD]
+
+
+def test_model_of_a_project() -> None:
     """A file of the project's own that says what an in-house framework does."""
-    (tmp_path / "our_trainer_model.py").write_text(OWN, "utf-8")
     text = "import torch\nfrom our_trainer.core import Trainer\nTrainer(True).backward(torch.ones(1).sum())\n"
-    with_model = events(text, (*LIBRARIES, Models([tmp_path / "our_trainer_model.py"])))
-    assert [(each.line, each.scaled) for each in with_model if each.kind is Kind.BACKWARD] == [(3, True)]
-    assert not any(each.kind is Kind.BACKWARD for each in events(text))
+    assert backwards(text, with_models(OWN)) == [(MAIN, 3, True)]
+    assert backwards(text, LIBRARIES) == []
+
+
+def test_a_projects_model_wins_over_a_built_in_one() -> None:
+    own = OWN.replace("our_trainer", "accelerate").replace("Trainer", "Accelerator").replace("half", "mixed_precision")
+    text = PREPARED.format(prepare="", backward="accelerator.backward(loss)")
+    assert backwards(text, with_models(own)) == [(MAIN, 8, True)]
+    nothing = "MODELS = ('accelerate',)\nclass Accelerator:\n    def __init__(self, mixed_precision): pass\n"
+    assert backwards(text, with_models(nothing)) == []
+
+
+def test_a_projects_model_wins_over_the_trees_own_source() -> None:
+    """The project names it; the tree's own source wins over a built-in model, as it does when Python imports it."""
+    files = {
+        MAIN: "import torch\nfrom our_trainer import Trainer\nTrainer(True).backward(torch.ones(1).sum())\n",
+        "our_trainer/__init__.py": "from .core import Trainer\n",
+        "our_trainer/core.py": "class Trainer:\n    def __init__(self, _): pass\n    def backward(self, loss): pass\n",
+    }
+    sources = Sources([SourceFile(path, text.encode()) for path, text in files.items()])
+
+    def scaled(libraries: tuple[Library, ...]) -> list[bool | None]:
+        found = run_entry(Program(sources, dict.fromkeys(sources.paths)), Entry(MAIN), libraries).events
+        return [each.event.scaled for each in found if each.event.kind is Kind.BACKWARD]
+
+    assert scaled(LIBRARIES) == []
+    assert scaled(with_models(OWN)) == [True]
+    assert scaled(with_models(OWN.replace('"our_trainer"', '"our_trainer.core"'))) == [True]
+
+
+BROKEN = [
+    ("class Trainer:\n    pass\n", "1: the model does not state what it models"),
+    ("import torch\nMODELS = 'our_trainer'\n", "2: the model does not state what it models"),
+    ("MODELS = ('our trainer',)\n", "1: the model does not state what it models"),
+    ("MODELS = ('our_trainer',)\nclass Trainer\n", "2: the model is no Python: expected ':'"),
+    ("MODELS = ('t',)\nfrom .core import x\n", "2: an import of the project's own files"),
+    ("MODELS = ('t',)\nfrom torch import *\n", "2: an import of `*`"),
+    ("MODELS = ('t',)\nimport threading\n", "2: `threading`"),
+    ("MODELS = ('t',)\ndef f():\n    try:\n        g()\n    except OSError:\n        pass\n", "3: `except`"),
+    ("MODELS = ('t',)\ndef f(x):\n    match x:\n        case 1: pass\n", "3: `match`"),
+    ("MODELS = ('t',)\nasync def f(x):\n    pass\n", "2: `async`"),
+    ("MODELS = ('t',)\nclass T(metaclass=M):\n    pass\n", "2: `metaclass` of a class"),
+    ("MODELS = ('t',)\nclass T:\n    def __get__(self, of, kind):\n        pass\n", "3: `__get__`"),
+    ("MODELS = ('t',)\ndef f(x, name):\n    setattr(x, name, 1)\n", "3: `setattr()` with a computed name"),
+    ("MODELS = ('t',)\ndef f(x):\n    exec(x)\n", "3: `exec()`"),
+    ("MODELS = ('t',)\ndef f(x):\n    del x[0]\n", "3: `del` of a part"),
+    ("MODELS = ('t',)\ndef f(x):\n    x = yield 1\n", "3: what is sent into a generator"),
+    ("import verifygate\nMODELS = ('t',)\nNEW = verifygate.at_least('t', '2')\n", "3: `verifygate.at_least('t', '2')`"),
+    ("MODELS = ('t',)\nclass T(Base):\n    pass\n", "2: the model cannot be followed: `Base` is not seen to be bound"),
+]
+
+
+@pytest.mark.parametrize(("text", "problem"), BROKEN)
+def test_broken_model_is_one_line(text: str, problem: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        with_models(text)
+    assert str(refused.value).startswith(f"model_1.py:{problem}")
+    assert refused.value.remedy
+    assert "\n" not in str(refused.value)
+
+
+def test_one_package_has_one_model() -> None:
+    with pytest.raises(UsageError, match=r"^model_2.py:2: `our_trainer` has a model in model_1.py too \(keep one"):
+        with_models(OWN, OWN)
+
+
+def test_the_built_in_models_pass_what_a_projects_model_has_to() -> None:
+    for model in built_in():
+        name = stated(model)[0]
+        assert with_models(model.file.text)[1].model(f"{name}.anything") is not None
+    assert stated(built_in()[1]) == ("lightning.fabric", "lightning_fabric")
+
+
+HOOKED = """\
+import torch
+from transformers import Trainer, TrainerCallback
+class Clip(TrainerCallback):
+    def on_pre_optimizer_step(self, args, state, control, model=None, **kwargs):
+        torch.nn.utils.clip_grad_value_(model.parameters(), 1.0)
+Trainer(model=torch.nn.Linear(2, 2), train_dataset=[1], callbacks=[Clip()]).train()
+"""
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("versions", "clips", "under"),
     [
-        ("class Trainer:\n    pass\n", "does not state what it models"),
-        ("MODELS = 'our_trainer'\n", "does not state what it models"),
-        ("MODELS = ('our_trainer',\n", "is not Python"),
-        (None, "cannot be read"),
+        ({}, 1, ""),
+        ({"transformers": "4.45.2"}, 1, ""),
+        ({"transformers": "4.44.2"}, 0, ""),
+        ({"transformers": ">=4.40"}, 1, "transformers >= 4.45"),
     ],
 )
-def test_broken_model_is_one_line(tmp_path: Path, text: str | None, problem: str) -> None:
-    path = tmp_path / "model.py"
-    if text is not None:
-        path.write_text(text, "utf-8")
-    with pytest.raises(UsageError, match=problem):
-        read_model(path)
-
-
-def test_what_models_state() -> None:
-    assert stated(read_model(BUILT_IN / "fabric.py")) == ("lightning.fabric", "lightning_fabric")
+def test_what_a_version_changes(versions: dict[str, str], clips: int, under: str) -> None:
+    """Trainer calls `on_pre_optimizer_step` from 4.45 on; a range with both is an option."""
+    libraries = with_models(framework_versions=versions)
+    found = run_entry(program_of(HOOKED), Entry(MAIN), libraries).events
+    clipped = [each for each in found if each.event.kind is Kind.CLIP and each.event.line == 5]
+    assert len(clipped) == clips
+    assert {test for each in clipped for test in options(each.decisions)} == ({under} if under else set())
 
 
 def test_hooks_run_around_a_forward() -> None:
