@@ -62,7 +62,7 @@ class DtypeValues:
         return found or frozenset({Dtype.UNKNOWN})
 
     def compare(self, test: ast.expr, frame: Frame) -> bool | None:
-        """Whether a comparison, `self.dtype == torch.float16`, holds for all dtypes that its sides stand for, or for none."""
+        """Whether a comparison, `self.dtype == torch.float16`, holds for all dtypes its sides may be, or for none."""
         match test:
             case ast.Compare(
                 left=left, ops=[ast.Eq() | ast.Is() | ast.NotEq() | ast.IsNot() as op], comparators=[right]

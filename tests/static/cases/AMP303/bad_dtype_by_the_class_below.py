@@ -8,7 +8,7 @@ class Base:
         self.model = model.cuda()
         self.dtype = dtype
         self.optimizer = torch.optim.AdamW(self.model.parameters())
-        self.scaler = torch.amp.GradScaler("cuda", enabled=self.dtype == torch.bfloat16)  # expect: AMP303
+        self.scaler = torch.amp.GradScaler("cuda", enabled=self.dtype == torch.bfloat16)  # expect: AMP303 likely
 
     def step(self, x):
         with torch.autocast("cuda", dtype=self.dtype):
