@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -204,3 +205,11 @@ def test_where_only_the_base_is_instantiated_both_dtypes_are_possible(tmp_path: 
     """The class below may be made by whoever imports it: that it is not used here does not say that it never is."""
     contract = contract_of(tmp_path, train_dot_py=f"{TRAINER}Base(torch.nn.Linear(4, 4)).step(rows)\n")
     assert told(contract, Aspect.COMPUTE) == [("bfloat16", "on one path"), ("float16", "on one path")]
+
+
+def test_a_method_that_the_class_below_overrides_says_the_dtype(tmp_path: Path) -> None:
+    by_method = re.sub(r"dtype = (torch\.\w+)", r"def dtype(self):\n        return \1", TRAINER)
+    by_method = by_method.replace("self.dtype", "self.dtype()")
+    contract = contract_of(tmp_path, train_dot_py=f"{by_method}Half(torch.nn.Linear(4, 4)).step(rows)\n")
+    assert told(contract, Aspect.COMPUTE) == [("float16", "")]
+    assert told(contract, Aspect.LOSS_SCALE) == [("GradScaler", "where `self.dtype() == torch.float16`")]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from verifygate.static.analysis import Analysis
+from verifygate.static.conditions.purity import question
 from verifygate.static.values.class_hierarchy import MOST
 from verifygate.static.values.domain import Literal, Object
 
@@ -94,3 +95,41 @@ def test_an_object_made_in_sight_is_of_its_class_alone(analysed: Callable[[str],
     (this,) = analysis.evaluator.values(asked.value, frame)
     assert isinstance(this, Object)
     assert len(list(analysis.evaluator.hierarchy.bindings(this, asked, frame))) == 1
+
+
+METHOD = """
+class Base:
+    def word(self):
+        return "base"
+
+    def use(self):
+        return self.word()
+
+"""
+BELOW = 'class Half(Base):\n    def word(self): return "half"\n\n'
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("Base()", {"base"}),
+        (f"{BELOW}Half()", {"half"}),
+        (f"{BELOW}(Half if wide else Base)()", {"half", "base"}),
+        (f"{BELOW}class Other(Base): pass\nHalf(), Other()", {"half", "base"}),
+        (f"{BELOW}class Quarter(Half): pass\nQuarter()", {"half"}),
+        ("class Half(Base):\n    def word(self): return super().word()\nHalf()", {"base"}),
+        ("class Half(Base):\n    def word(self): return open(0)\nHalf()", {...}),
+    ],
+)
+def test_a_method_that_classes_below_override(
+    program: str, expected: set[object], analysed: Callable[[str], Analysis]
+) -> None:
+    assert read_in(analysed(f"{METHOD}{program}\n")) == expected
+
+
+def test_a_question_that_classes_below_answer_otherwise_is_open(analysed: Callable[[str], Analysis]) -> None:
+    (module,) = (analysis := analysed(f"{METHOD}{BELOW}Half(), Base()\n")).modules
+    frame = analysis.evaluator.root_frame(module.functions["Base.use"])
+    (call,) = module.functions["Base.use"].returns
+    assert question(call, frame, analysis.roles) is None
+    assert analysis.evaluator.truth(ast.parse('self.word() == "half"', mode="eval").body, frame) is None

@@ -6,7 +6,7 @@ import ast
 
 from verifygate import torch_names
 from verifygate.static.amp.roles import Roles
-from verifygate.static.conditions.predicates import Fact, OneOf, Predicate, Remainder
+from verifygate.static.conditions.predicates import AtLeast, Fact, OneOf, Predicate, Remainder
 from verifygate.static.conditions.purity import answer, gives_the_same, question, read_by
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -14,6 +14,10 @@ from verifygate.static.values.access_paths import AccessPath, Root
 from verifygate.static.values.domain import Bound, Frame, FunctionValue, Object
 
 _BOOLEAN = ast.Compare | ast.BoolOp | ast.UnaryOp
+MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE, ast.Eq: ast.Eq, ast.NotEq: ast.NotEq
+}  # fmt: skip
+"""A comparison -> the same one with its sides exchanged."""
 _MAX_EXPANSIONS = 6
 _MAX_NAMES = 100
 """Names that one condition is followed through; past it they are told by what they are called."""
@@ -84,7 +88,24 @@ def fact_of(test: ast.expr, frame: Frame, roles: Roles) -> Fact:
         case ast.Compare(left=left, ops=[ast.NotIn()], comparators=[right]):
             inside = ast.copy_location(ast.Compare(left=left, ops=[ast.In()], comparators=[right]), test)
             return _atom(inside, frame, roles), False
+        case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as op], comparators=[right]):
+            ordered, wanted = _ordered(left, op, right)
+            return _atom(ast.copy_location(ordered, test), frame, roles), wanted
     return _atom(test, frame, roles), True
+
+
+def _ordered(left: ast.expr, op: ast.cmpop, right: ast.expr) -> tuple[ast.Compare, bool]:
+    """One of the four orders as one of two: `x < 3` as not `x >= 3`, `a >= b` as not `a < b`. NaN is in no order."""
+    number = _number(right) is not None
+    mirrored = not number and (_number(left) is not None or isinstance(op, ast.Gt | ast.LtE))
+    if mirrored:
+        left, op, right = right, MIRRORED[type(op)](), left
+    kept: type[ast.cmpop] = type(op)
+    if number or _number(right) is not None:
+        kept = {ast.Lt: ast.GtE, ast.LtE: ast.Gt}.get(kept, kept)
+    elif isinstance(op, ast.GtE):
+        kept = ast.Lt
+    return ast.Compare(left=left, ops=[kept()], comparators=[right]), kept is type(op)
 
 
 def is_of_what_is_not_there(handler: ast.ExceptHandler) -> bool:
@@ -226,9 +247,13 @@ def _atom(expr: ast.expr, frame: Frame, roles: Roles) -> Predicate:
     return Predicate(text, frozenset(reading.paths), among=_among(expr, frame, roles))
 
 
-def _among(expr: ast.expr, frame: Frame, roles: Roles) -> OneOf | None:
+def _among(expr: ast.expr, frame: Frame, roles: Roles) -> OneOf | AtLeast | None:
     """The constants that a condition compares a value with: a value that is one of them is no other."""
     match expr:
+        case ast.Compare(left=ast.Name() | ast.Attribute() | ast.Subscript() as asked, ops=[op], comparators=[end]) if (
+            isinstance(op, ast.GtE | ast.Gt) and (number := _number(end)) is not None
+        ):
+            return AtLeast(_subject(asked, frame, roles, _Reading()), (number, isinstance(op, ast.Gt)))
         case ast.Compare(left=asked, ops=[ast.Eq() | ast.Is()], comparators=[constant]):
             asked, constant = (asked, constant) if _constant(asked) is None else (constant, asked)
             listed = [constant]
@@ -240,6 +265,16 @@ def _among(expr: ast.expr, frame: Frame, roles: Roles) -> OneOf | None:
     if len(constants) != len(listed) or not isinstance(asked, ast.Name | ast.Attribute | ast.Subscript):
         return None
     return OneOf(_subject(asked, frame, roles, _Reading()), constants)
+
+
+def _number(expr: ast.expr) -> float | None:
+    """The number that is written: `3`, `-1`, `0.5`."""
+    match expr:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
+    return None
 
 
 def _constant(expr: ast.expr) -> str | None:

@@ -10,7 +10,7 @@ from verifygate.base.records import record
 from verifygate.static.amp.roles import Roles
 from verifygate.static.conditions.normal_form import expand, fact_of
 from verifygate.static.conditions.optional_objects import asked_of
-from verifygate.static.conditions.predicates import Predicate
+from verifygate.static.conditions.predicates import Predicate, outcome
 from verifygate.static.symbols.enclosing import EnclosingNodes
 from verifygate.static.symbols.location import Location
 from verifygate.static.symbols.program import Function
@@ -140,16 +140,8 @@ class _Fact:
         """Whether both cannot be known in one run."""
         if self.atom is None or other.atom is None:
             return self.atom is other.atom and self.holds is not other.holds
-        if self.atom.key == other.atom.key:
-            return self.holds is not other.holds
-        one, two = self.atom.among, other.atom.among
-        if one is None or two is None or one.asked != two.asked:
-            return False
-        if self.holds and other.holds:
-            return one.constants.isdisjoint(two.constants)
-        if self.holds:
-            return one.constants <= two.constants
-        return other.holds and two.constants <= one.constants
+        came = outcome(other.atom, (self.atom, self.holds))
+        return came is not None and came is not other.holds
 
 
 def _leaves(test: ast.expr, holds: bool) -> Iterator[tuple[ast.expr, bool]]:

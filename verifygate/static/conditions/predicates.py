@@ -26,6 +26,15 @@ class OneOf(NamedTuple):
     constants: frozenset[str]
 
 
+class AtLeast(NamedTuple):
+    """What a condition asks that compares with a number: whether a value reaches it."""
+
+    asked: AccessPath
+    """The value."""
+    bound: tuple[float, bool]
+    """The number, and whether the value has to be above it: they are in order as these pairs are."""
+
+
 class Predicate(NamedTuple):
     """A condition that is not taken apart further, in canonical form: equal atoms hold or fail together."""
 
@@ -38,8 +47,8 @@ class Predicate(NamedTuple):
     """The loop of whose first or last iteration it is the predicate."""
     remainder: Remainder | None = None
     """The remainder that it asks about."""
-    among: OneOf | None = None
-    """The constants that it compares with."""
+    among: OneOf | AtLeast | None = None
+    """The values for which it holds, where it compares with constants."""
     site: tuple[int, int] | None = None
     """Line and column of an opaque one: tells apart two that read alike."""
 
@@ -65,3 +74,38 @@ class Predicate(NamedTuple):
 
 
 Fact = tuple[Predicate, bool]
+
+
+def outcome(other: Predicate, fact: Fact) -> bool | None:
+    """How a condition comes out where `fact` is known, and nothing has been assigned in between; None: either way.
+
+    A value that is 0 is not 1, and not above 3; one that is not above 3 is not 5.
+    """
+    atom, holds = fact
+    if atom.key == other.key:
+        return holds
+    one, two = atom.among, other.among
+    if one is None or two is None or one.asked != two.asked:
+        return None
+    if isinstance(one, OneOf) and isinstance(two, OneOf):
+        if holds:
+            return (
+                False if one.constants.isdisjoint(two.constants) else True if one.constants <= two.constants else None
+            )
+        return False if two.constants <= one.constants else None
+    if isinstance(one, AtLeast) and isinstance(two, AtLeast):
+        if holds:
+            return True if two.bound <= one.bound else None
+        return False if two.bound >= one.bound else None
+    if isinstance(one, OneOf) and isinstance(two, AtLeast):
+        reached = _reach(one, two)
+        return reached.pop() if holds and len(reached) == 1 else None
+    if isinstance(one, AtLeast) and isinstance(two, OneOf):
+        return None if holds in _reach(two, one) else False
+    return None
+
+
+def _reach(one: OneOf, least: AtLeast) -> set[bool]:
+    """Of the constants, whether they reach a number; either way for what is no number."""
+    numbers = {each.lstrip("-").isdigit() and (int(each), False) for each in one.constants}
+    return {True, False} if False in numbers else {each >= least.bound for each in numbers if each}

@@ -32,7 +32,7 @@ def gives_the_same(call: ast.Call) -> bool:
 def question(call: ast.Call, frame: Frame, roles: Roles) -> Frame | None:
     """The frame of the one function of the project that a call surely runs, where all that this does is to ask."""
     callees = roles.evaluator.callees(call, frame)
-    if len(callees) != 1 or not _only_asks(callees[0].function):
+    if len(callees) != 1 or not _only_asks(callees[0].function) or roles.evaluator.hierarchy.dispatched(call, frame):
         return None
     return roles.evaluator.enter(callees[0], call, frame)
 

@@ -61,6 +61,19 @@ class DtypeValues:
             return (found - {Dtype.UNKNOWN}) | defined
         return found or frozenset({Dtype.UNKNOWN})
 
+    def compare(self, test: ast.expr, frame: Frame) -> bool | None:
+        """Whether a comparison, `self.dtype == torch.float16`, holds for all dtypes its sides may be, or for none."""
+        match test:
+            case ast.Compare(
+                left=left, ops=[ast.Eq() | ast.Is() | ast.NotEq() | ast.IsNot() as op], comparators=[right]
+            ):
+                one, other = self.of(left, frame), self.of(right, frame)
+            case _:
+                return None
+        if Dtype.UNKNOWN in one | other or (len(one | other) > 1 and not one.isdisjoint(other)):
+            return None
+        return (one == other) is isinstance(op, ast.Eq | ast.Is)
+
     def _evaluated(self, expr: ast.expr, frame: Frame) -> frozenset[Dtype]:
         """What the evaluator finds; None stands for no dtype."""
         values = self.evaluator.values(expr, frame)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from verifygate import torch_names
+from verifygate.static.conditions.identity import identity
 from verifygate.static.conditions.normal_form import expand, fact_of, gradients_there, is_about_all, is_finite_check
 from verifygate.static.conditions.optional_objects import asked_of
 from verifygate.static.conditions.predicates import Predicate
@@ -44,7 +45,12 @@ def lower_condition(test: ast.expr, frame: Frame, here: Activation) -> tuple[Edg
         return lower_condition(built.expr, built.frame, here)
     if frame is here.frame:
         lower_expression(test, here)
-    atom, wanted = iteration_predicate(test, frame, roles) or fact_of(test, frame, roles)
+    same = identity(test, frame, roles)
+    found = iteration_predicate(test, frame, roles) if same is None else same
+    if isinstance(found, bool):
+        here.context.decided.append(Bound(test, frame))
+        return (builder.pending, []) if found else ([], builder.pending)
+    atom, wanted = found or fact_of(test, frame, roles)
     return builder.branch(atom, wanted, test, here.frame)
 
 

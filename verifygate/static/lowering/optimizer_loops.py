@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import operator
+from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 from verifygate.static.amp.roles import Roles
-from verifygate.static.conditions.predicates import Fact, Predicate
+from verifygate.static.conditions.normal_form import MIRRORED
+from verifygate.static.conditions.predicates import Fact, OneOf, Predicate
 from verifygate.static.symbols.scopes import Binding
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
@@ -15,6 +19,14 @@ from verifygate.static.values.domain import Frame, Literal
 
 _MAX_NAMES = 8
 Loop = ast.For | ast.AsyncFor
+_OPERATORS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 _FILTERED = ast.ListComp | ast.SetComp | ast.GeneratorExp
 
 
@@ -118,27 +130,65 @@ def _holds(loop: Loop, expr: ast.expr) -> bool:
 # -- first and last iteration --------------------------------------------------------------------------------------
 
 
-def iteration_predicate(test: ast.expr, frame: Frame, roles: Roles) -> Fact | None:
-    """The predicate of the first or the last iteration that a condition is: `i == 0`, `i + 1 == len(optimizers)`."""
-    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.NotEq)):
-        return None
-    wanted = isinstance(test.ops[0], ast.Eq)
-    for one, other in ((test.left, test.comparators[0]), (test.comparators[0], test.left)):
+class _Counter(NamedTuple):
+    """What is known of the variable of a `range`, or of the index of an `enumerate`."""
+
+    loop: Loop
+    start: int | None
+    """Its value in the first iteration; None where the source does not tell."""
+    ahead_of_last: int | None
+    """What to add to its last value for `length`; None where that may not be the last."""
+    length: ast.expr
+    """The end of the range; the collection of an `enumerate`, whose length is meant."""
+    rises: bool = True
+
+
+def iteration_predicate(test: ast.expr, frame: Frame, roles: Roles) -> Fact | bool | None:
+    """The predicate of the first or the last iteration that a condition is: `i == 0`, `i + 1 == len(optimizers)`.
+
+    So too `i > 0` and `if i:`, which ask whether it is not the first. A bool where all iterations agree: `i >= 0`.
+    """
+    asked: tuple[tuple[ast.expr, ast.cmpop, ast.expr], ...]
+    match test:
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in MIRRORED:
+            asked = ((left, op, right), (right, MIRRORED[type(op)](), left))
+        case ast.Name():
+            asked = ((test, ast.NotEq(), ast.Constant(0)),)
+        case _:
+            return None
+    for one, op, other in asked:
         number, ahead, home = _shifted(one, frame, roles)
         binding, _ = _only_binding(number, home, roles)
-        loop = binding.node if binding is not None else None
-        if not isinstance(loop, Loop) or binding is None or not (counted := _counted(binding)):
+        if binding is None or (counter := _counter(binding, number, home, roles)) is None:
             continue
         index = roles.path(number, home)
         end, short, there = _shifted(other, frame, roles)
-        text = f"{index} of line {loop.lineno}"
+        text = f"{index} of line {counter.loop.lineno}"
         if isinstance(end, ast.Constant):
+            if counter.start is None or type(end.value) is not int:
+                return None
+            first, later = _outcomes(op, end.value + short - ahead - counter.start, rises=counter.rises)
+            if later is None or first is later:
+                return later
             flag = AccessPath(Root("flag", f"first {text}"))
-            first = Predicate(str(flag), frozenset({flag}), loop=loop)
-            return (first, wanted) if end.value == ahead - short else None
-        if ahead - short == 1 and _is_length(end, there, counted, home, roles):
-            return Predicate(f"last {text}", frozenset({index}), loop=loop), wanted
+            among = OneOf(index, frozenset({repr(counter.start)}))
+            return Predicate(str(flag), frozenset({flag}), loop=counter.loop, among=among), first
+        is_last = ahead - short == counter.ahead_of_last and isinstance(op, ast.Eq | ast.NotEq)
+        if is_last and _is_length(end, there, counter.length, home, roles):
+            return Predicate(f"last {text}", frozenset({index}), loop=counter.loop), isinstance(op, ast.Eq)
     return None
+
+
+def _outcomes(op: ast.cmpop, value: int, *, rises: bool) -> tuple[bool, bool | None]:
+    """How the comparison of a counter that starts at 0 comes out in the first iteration, and in all later ones.
+
+    None where these differ, or where it is not known whether the counter rises.
+    """
+    holds = _OPERATORS[type(op)]
+    if not rises and (value or not isinstance(op, ast.Eq | ast.NotEq)):
+        return holds(0, value), None
+    later = {holds(each, value) for each in (1, value, value + 1) if each > 0}
+    return holds(0, value), later.pop() if len(later) == 1 else None
 
 
 def _shifted(expr: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, int, Frame]:
@@ -152,13 +202,32 @@ def _shifted(expr: ast.expr, frame: Frame, roles: Roles) -> tuple[ast.expr, int,
     return expr, 0, frame
 
 
-def _counted(binding: Binding) -> ast.expr | None:
-    """What the iterations of a loop are counted by: the collection of an `enumerate`, the argument of a `range`."""
-    if binding.kind == "index":
-        return binding.expr
+def _counter(binding: Binding, number: ast.expr, frame: Frame, roles: Roles) -> _Counter | None:
+    """The counter of a loop that a name is; None where it is none."""
+    loop = binding.node
+    if not isinstance(loop, Loop):
+        return None
     match binding.expr:
         case ast.Call(func=ast.Name(id="range"), args=[end]) if binding.kind == "iteration":
-            return end
+            return _Counter(loop, 0, 1, end)
+        case ast.Call(func=ast.Name(id="range"), args=[first, end, *step]) if binding.kind == "iteration":
+            by = _whole_number(step[0], frame, roles) if step else 1
+            return _Counter(loop, _whole_number(first, frame, roles), 1 if by == 1 else None, end, (by or 0) > 0)
+    match loop.target, loop.iter:
+        case ast.Tuple(elts=[ast.Name(id=name), _]), ast.Call(func=ast.Name(id="enumerate"), args=[of, *given]) if (
+            isinstance(number, ast.Name) and number.id == name
+        ):
+            given += [word.value for word in loop.iter.keywords]
+            start = _whole_number(given[0], frame, roles) if given else 0
+            return _Counter(loop, start, None if start is None else 1 - start, of)
+    return None
+
+
+def _whole_number(expr: ast.expr, frame: Frame, roles: Roles) -> int | None:
+    """The one whole number that an expression surely is."""
+    match roles.evaluator.values(expr, frame):
+        case [Literal(value=int() as value)]:
+            return value
     return None
 
 

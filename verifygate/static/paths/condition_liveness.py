@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from verifygate.static.conditions.predicates import Fact, Predicate
+from verifygate.static.conditions.predicates import Fact, Predicate, outcome
 from verifygate.static.lowering.event_graph import Assign, Branch, Graph, Node
 from verifygate.static.paths.equivalent_conditions import taken_for_one
 from verifygate.static.values.access_paths import AccessPath
@@ -40,20 +40,20 @@ def next_iterations(graph: Graph) -> dict[Predicate, Predicate]:
 def implied(graph: Graph) -> dict[Fact, frozenset[Fact]]:
     """What the outcome of a condition implies for others.
 
-    A value that equals one constant equals no other; and conditions that are taken for one come out the same.
+    What a value is compared with decides how it compares with others (`outcome`); and conditions that are taken for one
+    come out the same.
     """
     atoms = {node.payload.atom for node in graph.nodes if isinstance(node.payload, Branch)}
-    by_asked: dict[AccessPath, list[tuple[Predicate, frozenset[str]]]] = {}
+    by_asked: dict[AccessPath, list[Predicate]] = {}
     for atom in atoms:
         if atom.among:
-            by_asked.setdefault(atom.among.asked, []).append((atom, atom.among.constants))
+            by_asked.setdefault(atom.among.asked, []).append(atom)
     found: dict[Fact, frozenset[Fact]] = {}
-    for asked in by_asked.values():
-        for atom, own in asked:
-            others = [each for each in asked if each[0] is not atom]
-            apart = {(other, False) for other, constants in others if not own & constants}
-            found[atom, True] = frozenset(apart | {(other, True) for other, constants in others if own <= constants})
-            found[atom, False] = frozenset((other, False) for other, constants in others if constants <= own)
+    for alike in by_asked.values():
+        for fact in ((atom, truth) for atom in alike for truth in (True, False)):
+            came = ((other, outcome(other, fact)) for other in alike if other is not fact[0])
+            if more := frozenset((other, holds) for other, holds in came if holds is not None):
+                found[fact] = more
     for atom, same in taken_for_one(graph).items():
         for truth in (True, False):
             found[atom, truth] = found.get((atom, truth), frozenset()) | {(other, truth) for other in same}

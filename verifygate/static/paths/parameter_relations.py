@@ -6,7 +6,7 @@ parameters or some; a backward reaches them or not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from typing import TypeGuard
 
 from verifygate.base.records import record
@@ -121,7 +121,21 @@ def _about(signal: Signal, graph: Graph, names: list[AccessPath]) -> dict[Access
         return dict.fromkeys(names, Overlap.UNKNOWN)
     if signal.event not in REPLACING:
         found |= {name: Overlap.CHOSEN for name in names if _may_miss(own, name, found[name], graph)}
+        found |= dict.fromkeys(_owners_of_chosen(own, graph, names), Overlap.SOME)
     return found
+
+
+def _owners_of_chosen(own: ParameterSet, graph: Graph, names: list[AccessPath]) -> Iterator[AccessPath]:
+    """Of a set that lists some modules whole and of others a choice: the optimizers that alone have any of the latter.
+
+    `[*head.parameters(), *(p for p in body.parameters() if p.ndim == 2)]` is about the one optimizer of `body`, also
+    where that has chosen among the same parameters: else nobody would have what is listed.
+    """
+    for root in own.chosen if own.chosen != own.roots else ():
+        part = ParameterSet(frozenset({root}), frozenset({root}))
+        owners = [name for name in names if part.overlap(graph.parameters.get(name)) is not Overlap.NONE]
+        if len(owners) == 1:
+            yield owners[0]
 
 
 def _may_miss(own: ParameterSet, optimizer: AccessPath, overlap: Overlap, graph: Graph) -> bool:

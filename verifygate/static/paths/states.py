@@ -46,10 +46,12 @@ def decided(
         atom, truth = fact
         if facts and (atom, not truth) in facts:
             return None
+        if more := implied.get(fact):
+            if facts and any((also, not holds) in facts for also, holds in more):
+                return None
+            facts = facts | more
         if atom in live:
             facts = facts | {fact}
-        if more := implied.get(fact):
-            facts = facts | more
     if facts:
         facts = _kept(facts, live)
     return state if facts == state.facts else state._replace(facts=facts)

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING
 
 from verifygate.static.symbols.program import Class, Function
 from verifygate.static.syntax.names import simple_name
-from verifygate.static.values.domain import AttributeBinding, Bound, ClassValue, Frame, Object
+from verifygate.static.values.domain import (
+    UNKNOWN,
+    AttributeBinding,
+    Bound,
+    ClassValue,
+    Frame,
+    FunctionValue,
+    Object,
+    Value,
+)
 
 if TYPE_CHECKING:
     from verifygate.static.values.evaluation import Evaluation
@@ -38,6 +47,7 @@ class ClassHierarchy:
         self._waiting: deque[Class] | None = None
         """The classes whose bases nobody has asked about yet, in order."""
         self._ways: dict[tuple[Class, str, Function | None], tuple[Class, ...]] = {}
+        self._overriding: dict[tuple[Class, str, Function | None], tuple[Function, ...]] = {}
         self._named: dict[Class, bool] = {}
 
     def below(self, made: Class) -> list[Class]:
@@ -76,6 +86,41 @@ class ClassHierarchy:
                 self._ways[key] = known
         return known
 
+    def dispatched(self, call: ast.Call, frame: Frame) -> tuple[Value, ...]:
+        """What a call on an object may run, where classes below override the method; else nothing.
+
+        Without the method in sight where no object has it.
+        """
+        match call.func:
+            case ast.Attribute(value=base, attr=name):
+                called = self._evaluator.values(call.func, frame)
+            case _:
+                return ()
+        match called, self._evaluator.values(base, frame):
+            case [FunctionValue(function=own, receiver=Bound() as this)], [Object(made=made, call=None)]:
+                methods = self._methods(made, name, _running(Bound(base, frame)))
+            case _:
+                return ()
+        if own.is_class_method or methods in ((), (own,)):
+            return ()
+        found = tuple(FunctionValue(each, this) for each in methods[:MOST])
+        return found if len(methods) <= MOST else (*found, UNKNOWN)
+
+    def _methods(self, made: Class, name: str, running: Function | None) -> tuple[Function, ...]:
+        """The methods by a name of the classes that an object may be of; `running` is the method of its that runs."""
+        key = (made, name, running)
+        if (known := self._overriding.get(key)) is None:
+            complete = self._is_complete()
+            possible = self._possible(made, running) if len(self.below(made)) > 1 else []
+            found = dict.fromkeys(self._method(each, name) for each in possible)
+            known = tuple(each for each in found if each is not None)
+            if complete:
+                self._overriding[key] = known
+        return known
+
+    def _method(self, made: Class, name: str) -> Function | None:
+        return next((each.methods[name] for each in self._evaluator.linearised(made) if name in each.methods), None)
+
     def bindings(self, value: Object | ClassValue, expr: ast.Attribute, frame: Frame) -> Iterator[AttributeBinding]:
         """All that binds the attribute `expr` of an object, in whichever of these classes it may be of."""
         seen = set()
@@ -105,9 +150,12 @@ class ClassHierarchy:
             ways.setdefault(self._way(each, name), each)
         if len(ways) == 1:
             return (made,)
-        there = [each for each in self._instantiated(made) if running is None or self._runs_on(running, each)]
-        possible = {self._way(each, name) for each in there}
+        possible = {self._way(each, name) for each in self._possible(made, running)}
         return tuple(of for way, of in ways.items() if way in possible) or (made,)
+
+    def _possible(self, made: Class, running: Function | None) -> list[Class]:
+        """The class and those below it of which there may be objects, where one of its methods is running: on these."""
+        return [each for each in self._instantiated(made) if running is None or self._runs_on(running, each)]
 
     def _runs_on(self, method: Function, made: Class) -> bool:
         """Whether a method runs on objects of a class: nothing overrides it there, or what does calls it."""

@@ -9,7 +9,8 @@ nothing is evaluated until something asks.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -361,8 +362,24 @@ def compared(lefts: Values, op: ast.cmpop, rights: Values, *, dtypes: bool = Tru
         elif isinstance(op, ast.IsNot | ast.NotEq):
             results.add(None if same is None else not same)
         else:
-            return None
+            results.add(_in_order(value, op, constant))
     return results.pop() if len(results) == 1 else None
+
+
+_ORDERS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def _in_order(one: Value, op: ast.cmpop, other: Value) -> bool | None:
+    """How an order of two numbers comes out; None for anything else."""
+    match one, other:
+        case Literal(value=int() | float() as left), Literal(value=int() | float() as right) if type(op) in _ORDERS:
+            return _ORDERS[type(op)](left, right)
+    return None
 
 
 def _same_dtype(one: Value, other: ExternalName) -> bool | None:

@@ -136,7 +136,7 @@ class Evaluator:
             case ast.Call() if expr in frame.fixed:
                 return self._at(frame.fixed[expr])
             case ast.Call():
-                called = self.values(expr.func, frame)
+                called = self.hierarchy.dispatched(expr, frame) or self.values(expr.func, frame)
                 if len(called) == 1:
                     return self._called(called[0], expr, frame)
                 return [value for callee in called for value in self._called(callee, expr, frame)]

@@ -287,6 +287,8 @@ def _left_alone(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
         return None
     if analysis.evaluator.truth(enabled.expr, enabled.frame) is not None:
         return None
+    if analysis.dtype_values.compare(enabled.expr, enabled.frame):
+        return None  # it asks for the dtype, of the region say, and that is float16
     text = analysis.condition_texts.with_definitions(enabled.expr, enabled.frame, _ONE_STEP)
     if re.search(_ASKS_FOR_DEVICE, text) or not (words := words_of(text)) & SPEAK_OF_PRECISION:
         return None
