@@ -50,7 +50,7 @@ def the_cells(**files: str) -> dict[str, str]:
 def test_qlora_of_axolotl_depends_on_the_card_where_bf16_is_auto() -> None:
     text = AXOLOTL + "adapter: qlora\nload_in_4bit: true\nbf16: auto\noptimizer: paged_adamw_8bit\ntf32: true\n"
     assert the_cells(a_dot_yml=text) == {
-        "weights": f"4 bits (nf4, double), the rest {HALF} @7",
+        "weights": f"4 bits (nf4, double), the rest {HALF}; biases and routers float32 @7",
         "compute": f"{HALF} @8",
         "tf32": "on @10",
         "master copy": "none: the trained weights are float32 @6",
@@ -68,7 +68,7 @@ def test_qlora_of_axolotl_depends_on_the_card_where_bf16_is_auto() -> None:
 def test_eight_bit_layers_do_not_compute_in_the_precision_of_autocast() -> None:
     keys = "adapter: lora\nload_in_8bit: true\nbf16: true\nlora_modules_to_save: [lm_head]\n"
     found = the_cells(a_dot_yml=AXOLOTL + keys)
-    assert found["weights"] == "8 bits (LLM.int8), the rest bfloat16 @7"
+    assert found["weights"] == "8 bits (LLM.int8), the rest bfloat16; biases and routers float32 @7"
     assert found["compute"] == "int8 in the 8-bit layers, float16 where values are large; the rest bfloat16 @7"
     assert found["gradients"] == "float32; modules of `lora_modules_to_save` bfloat16 @9"
 
@@ -164,7 +164,7 @@ def test_torchtune_has_no_autocast_and_no_master_copy() -> None:
         "optimizer:\n  _component_: torch.optim.AdamW\ndtype: bf16\n"
     )
     found = the_cells(a_dot_yaml=text)
-    assert found["weights"] == "4 bits (nf4), the rest bfloat16 @2"
+    assert found["weights"] == "4 bits (nf4, double), the rest bfloat16 @2"
     assert found["master copy"] == "none @7"
     assert found["optimizer state"] == found["adapters"] == "bfloat16 @7"
     quantised = the_cells(a_dot_yaml=text + "quantizer:\n  _component_: torchtune.training.quantization.Q\n")
