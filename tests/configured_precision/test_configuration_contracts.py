@@ -400,3 +400,26 @@ def test_axolotl_switches_fp16_off_beside_bf16_and_starts(folder: Path, capsys: 
 def test_what_a_command_line_hands_over_by_a_variable_is_said(script: str, said: str) -> None:
     (driver,) = drivers(a_dot_yaml=FACTORY + "bf16: true\n", run_dot_sh=script)
     assert driver.contract.rows[0].declared[0].condition == said
+
+
+@pytest.mark.parametrize(
+    ("keys", "script", "said"),
+    [
+        ("bf16: true\nlearning_rate: 3e-5\n", "axolotl train a.yml", ["AMP701 @7 sure"]),
+        ("bf16: true\nlearning_rate: 3e-5\n", "axolotl train a.yml $MORE", ["AMP701 @7"]),
+        ("bf16: true\nlearning_rate: 3e-5\n", "", ["AMP701 @7"]),
+        ("bf16: auto\nlearning_rate: 3e-5\n", "axolotl train a.yml", ["AMP701 @7"]),
+        ("bf16: true\nlearning_rate: 4e-5\n", "axolotl train a.yml", []),
+        ("bf16: true\nlearning_rate: ${RATE}\n", "axolotl train a.yml", []),
+        ("bf16: true\nlearning_rate: 4e-5\n", "axolotl train a.yml --learning-rate 1e-6", ["AMP701 @1 sure"]),
+        ("bf16: true\nlearning_rate: 3e-5\noptimizer: adamw_torch_8bit\n", "", ["AMP701 @7"]),
+        ("bf16: true\nlearning_rate: 3e-5\noptimizer: came_pytorch\n", "", []),
+        ("bf16: true\nlearning_rate: 3e-5\nadapter: lora\n", "", []),
+        ("bf16: true\nload_in_8bit: true\n", "", ["AMP612 @7"]),
+        ("fp16: true\nbf16: false\nadapter: lora\n", "", []),
+        ("fp16: true\nbf16: false\nadapter: lora\nlora_modules_to_save: [lm_head]\n", "", ["AMP401 @6"]),
+    ],
+)
+def test_what_breaks_a_rule_is_sure_where_a_launch_line_starts_it(keys: str, script: str, said: list[str]) -> None:
+    (driver,) = drivers(a_dot_yml=AXOLOTL + keys, run_dot_sh=script)
+    assert [f"{cell.rule} @{cell.line}{' sure' if sure else ''}" for cell, sure in driver.faults] == said
