@@ -14,6 +14,8 @@ HOW = {
     "threads": "each thread was turned into a small program, and `verifygate check` and `verifygate run` ran on it",
     "planted": "programs written for this, by somebody who did not write the rules",
     "read": "every answer was compared with the source by a person",
+    "configured": "`tests/configured_precision/test_labelled_projects.py`: made from what people reported, and "
+    "labelled from the frameworks' source by somebody who knew the tables",
     "names": "`python tests/static/rename_measure.py`: the rules' own bad cases, with meaningless names",
     "seeded": "`python tests/static/seed_faults.py reference_impl`: faults put into correct code, one at a time",
 }

@@ -50,7 +50,7 @@ def the_cells(**files: str) -> dict[str, str]:
 def test_qlora_of_axolotl_depends_on_the_card_where_bf16_is_auto() -> None:
     text = AXOLOTL + "adapter: qlora\nload_in_4bit: true\nbf16: auto\noptimizer: paged_adamw_8bit\ntf32: true\n"
     assert the_cells(a_dot_yml=text) == {
-        "weights": f"4 bits (nf4, double), the rest {HALF} @7",
+        "weights": f"4 bits (nf4, double), the rest {HALF}; biases and routers float32 @7",
         "compute": f"{HALF} @8",
         "tf32": "on @10",
         "master copy": "none: the trained weights are float32 @6",
@@ -68,7 +68,7 @@ def test_qlora_of_axolotl_depends_on_the_card_where_bf16_is_auto() -> None:
 def test_eight_bit_layers_do_not_compute_in_the_precision_of_autocast() -> None:
     keys = "adapter: lora\nload_in_8bit: true\nbf16: true\nlora_modules_to_save: [lm_head]\n"
     found = the_cells(a_dot_yml=AXOLOTL + keys)
-    assert found["weights"] == "8 bits (LLM.int8), the rest bfloat16 @7"
+    assert found["weights"] == "8 bits (LLM.int8), the rest bfloat16; biases and routers float32 @7"
     assert found["compute"] == "int8 in the 8-bit layers, float16 where values are large; the rest bfloat16 @7"
     assert found["gradients"] == "float32; modules of `lora_modules_to_save` bfloat16 @9"
 
@@ -164,7 +164,7 @@ def test_torchtune_has_no_autocast_and_no_master_copy() -> None:
         "optimizer:\n  _component_: torch.optim.AdamW\ndtype: bf16\n"
     )
     found = the_cells(a_dot_yaml=text)
-    assert found["weights"] == "4 bits (nf4), the rest bfloat16 @2"
+    assert found["weights"] == "4 bits (nf4, double), the rest bfloat16 @2"
     assert found["master copy"] == "none @7"
     assert found["optimizer state"] == found["adapters"] == "bfloat16 @7"
     quantised = the_cells(a_dot_yaml=text + "quantizer:\n  _component_: torchtune.training.quantization.Q\n")
@@ -400,3 +400,26 @@ def test_axolotl_switches_fp16_off_beside_bf16_and_starts(folder: Path, capsys: 
 def test_what_a_command_line_hands_over_by_a_variable_is_said(script: str, said: str) -> None:
     (driver,) = drivers(a_dot_yaml=FACTORY + "bf16: true\n", run_dot_sh=script)
     assert driver.contract.rows[0].declared[0].condition == said
+
+
+@pytest.mark.parametrize(
+    ("keys", "script", "said"),
+    [
+        ("bf16: true\nlearning_rate: 3e-5\n", "axolotl train a.yml", ["AMP701 @7 sure"]),
+        ("bf16: true\nlearning_rate: 3e-5\n", "axolotl train a.yml $MORE", ["AMP701 @7"]),
+        ("bf16: true\nlearning_rate: 3e-5\n", "", ["AMP701 @7"]),
+        ("bf16: auto\nlearning_rate: 3e-5\n", "axolotl train a.yml", ["AMP701 @7"]),
+        ("bf16: true\nlearning_rate: 4e-5\n", "axolotl train a.yml", []),
+        ("bf16: true\nlearning_rate: ${RATE}\n", "axolotl train a.yml", []),
+        ("bf16: true\nlearning_rate: 4e-5\n", "axolotl train a.yml --learning-rate 1e-6", ["AMP701 @1 sure"]),
+        ("bf16: true\nlearning_rate: 3e-5\noptimizer: adamw_torch_8bit\n", "", ["AMP701 @7"]),
+        ("bf16: true\nlearning_rate: 3e-5\noptimizer: came_pytorch\n", "", []),
+        ("bf16: true\nlearning_rate: 3e-5\nadapter: lora\n", "", []),
+        ("bf16: true\nload_in_8bit: true\n", "", ["AMP612 @7"]),
+        ("fp16: true\nbf16: false\nadapter: lora\n", "", []),
+        ("fp16: true\nbf16: false\nadapter: lora\nlora_modules_to_save: [lm_head]\n", "", ["AMP401 @6"]),
+    ],
+)
+def test_what_breaks_a_rule_is_sure_where_a_launch_line_starts_it(keys: str, script: str, said: list[str]) -> None:
+    (driver,) = drivers(a_dot_yml=AXOLOTL + keys, run_dot_sh=script)
+    assert [f"{cell.rule} @{cell.line}{' sure' if sure else ''}" for cell, sure in driver.faults] == said

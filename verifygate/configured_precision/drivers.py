@@ -38,6 +38,8 @@ _OF_LAUNCHER = {
 }
 """Options of `accelerate launch` -> the key of its configuration that each sets."""
 _DISTRIBUTED = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED"}
+_LAUNCH = "launch:"
+"""How keys begin that say what a command line starts, and are no options."""
 _EXEC_FORM = re.compile(r"""["']\s*,\s*["']""")
 """What stands between the words of `CMD ["axolotl", "train", "a.yml"]`."""
 _MAX_LINE = 8 * 1024
@@ -62,6 +64,12 @@ class Driver:
     files: frozenset[str]
     """It, and the files that it or its launch line names: of DeepSpeed, of the launcher."""
     cells: Mapping[str, Cell]
+
+    @property
+    def faults(self) -> list[tuple[Cell, bool]]:
+        """What breaks a rule, and whether it does for sure: a command line in sight starts it, and sets no more."""
+        is_sure = self.launched is not None and not self.unsure
+        return [(each, is_sure and not each.is_likely) for each in self.cells.values() if each.rule]
 
     @property
     def title(self) -> str:
@@ -146,8 +154,9 @@ class Drivers:
         found: dict[tuple[str, str], Driver] = {}
         for each in self._launches:
             if (document := self._handed(each)) is not None and each.framework.takes(document.root):
-                key = (each.file, f"{each.path}:{each.line}" if each.given else each.accelerate)
-                found.setdefault(key, self._driver(each.framework, each.file, document, each))
+                driver = self._driver(each.framework, each.file, document, each)
+                key = (each.file, f"{each.path}:{each.line}" if driver.has_overrides else each.accelerate)
+                found.setdefault(key, driver)
         launched = {path for path, _ in found}.union(*(each.more for each in self._launches))
         for path, file in self._files.items():
             is_named = path in self._named
@@ -236,7 +245,8 @@ class Drivers:
         if launch is None and whole.files:
             unsure = unsure or "unless options of Hydra on a command line say otherwise"
         return Driver(
-            framework=framework, path=path, launched=place, has_overrides=bool(given), unsure=unsure, cells=cells,
+            framework=framework, path=path, launched=place, unsure=unsure, cells=cells,
+            has_overrides=any(not key.startswith(_LAUNCH) for key in given),
             files=frozenset(file for file, _ in documents.values()) | whole.files,
         )  # fmt: skip
 
@@ -261,6 +271,7 @@ class Drivers:
                     accelerate = options.pop("config_file", "")
                     said = {f"accelerate:{_OF_LAUNCHER[key]}": _DISTRIBUTED.get(key, options[key]) for key in options}
                     said |= _given(command, framework.keys)
+                    said |= {f"{_LAUNCH}{key}": word for key, word in hit.groupdict().items() if key != "file"}
                     given = {key: (value, file.path, line) for key, value in said.items()}
                     rest = command.replace(hit["file"], "")
                     unsure = f"unless what {file.path}:{line} hands over by a variable sets it" if "$" in rest else ""

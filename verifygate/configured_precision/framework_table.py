@@ -2,8 +2,9 @@
 
 A row says one cell; of those of a cell, the first whose `when` holds decides. `when` asks keys of the file
 (`model._component_`), of a file that it names (`deepspeed:bf16.enabled`), other cells (`$trained`), and keys by the
-name that a table gives them (`@optim`). A pattern is a word with `*`, several of them with `|`, a negation with `!`;
-the empty text is a key that is absent or null. `{name}` in a value is another cell.
+name that a table gives them (`@optim`). A pattern is a word with `*`, several of them with `|`, a negation with `!`, or
+the largest number that it may be (`<=1e-4`); the empty text is a key that is absent or null. `{name}` in a value is
+another cell. A row with a `rule` is a fault that this rule reports, with the row's value or gap as message.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ class Row(NamedTuple):
     by: str
     """The key whose place is that of the cell; else that of the first of `when` that the file sets."""
     read: str
+    rule: str
+    """The code of the rule that what it says breaks, or nothing."""
+    is_likely: bool
+    """Whether that depends on what no file says."""
 
 
 class Framework(NamedTuple):
@@ -52,7 +57,8 @@ class Framework(NamedTuple):
     has: tuple[tuple[str, ...], ...]
     """Of each of these groups a file has a key that a launch line names, where that line may be another program's."""
     launch: tuple[str, ...]
-    """Patterns of the command lines that hand it a file, which is the group `file`, without suffix for Hydra."""
+    """Patterns of the command lines that hand it a file, the group `file`, without suffix for Hydra; another group is
+    the key `launch:NAME`."""
     more: str
     """Pattern of a further file on such a line, which overrides those before it; empty where there is one only."""
     links: Mapping[str, str]
@@ -111,6 +117,9 @@ class Cell:
     default: str = ""
     """The key that is left at its default, or empty."""
     read: str = ""
+    rule: str = ""
+    """The code of the rule that it breaks, or empty."""
+    is_likely: bool = False
 
 
 class Known(NamedTuple):
@@ -159,18 +168,28 @@ def _framework(table: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
         defaults={key: text for each in (*shared, table) for key, text in each.get("defaults", {}).items()},
         only={mode: tuple(cells) for mode, cells in table.get("only", {}).items()},
         rows=tuple(
-            Row(cell, each.get("when", {}), each.get("value"), each.get("gap", ""), each.get("by", ""), where)
+            _row(cell, each, source)
             for source in (table, *shared)
             for cell, rows in source["cells"].items()
             for each in rows
-            for where in [f"{source['name']} {source['version']}, {each.get('read', source['read'])}"]
         ),
-        is_judged=table.get("is_judged", bool(shared)),
+        is_judged=table.get(
+            "is_judged",
+            any("rule" in each for one in (table, *shared) for rows in one["cells"].values() for each in rows),
+        ),
     )
 
 
 def _has(document: Item, groups: tuple[tuple[str, ...], ...]) -> bool:
     return all(any(_is_there(document, key) for key in group) for group in groups)
+
+
+def _row(cell: str, row: Mapping[str, Any], source: Mapping[str, Any]) -> Row:
+    read = f"{source['name']} {source['version']}, {row.get('read', source['read'])}"
+    return Row(
+        cell, row.get("when", {}), row.get("value"), row.get("gap", ""), row.get("by", ""), read,
+        row.get("rule", ""), row.get("likely", False),
+    )  # fmt: skip
 
 
 def _is_there(document: Item, key: str) -> bool:
@@ -279,17 +298,20 @@ class Evaluation:
         deciding = [each for each in (ours if row.by else named + ours) if each.key or each.is_set] or asked
         place = next((each for each in deciding if each.is_set), deciding[0] if deciding else self._nothing(""))
         if row.value is None:
-            return self._made(row.cell, place, gap=row.gap, read=row.read)
+            return self._made(row.cell, place, row, gap=row.gap, read=row.read)
         for each in _CELL.findall(row.value):
             if (other := self._cell(each)).gap:
                 return self._made(row.cell, self._known(f"${each}"), gap=other.gap, read=other.read)
         value = _CELL.sub(lambda hit: self._cell(hit[1]).value, row.value)
-        return self._made(row.cell, place, value=value, read=row.read)
+        return self._made(row.cell, place, row, value=value, read=row.read)
 
-    def _made(self, name: str, place: Known, *, value: str = "", gap: str = "", read: str = "") -> Cell:
+    def _made(
+        self, name: str, place: Known, row: Row | None = None, *, value: str = "", gap: str = "", read: str = ""
+    ) -> Cell:
         return Cell(
             name=name, value=value, gap=gap, path=place.path, line=place.line, said=place.said,
             default="" if place.is_set else place.key, read=read,
+            rule=row.rule if row is not None else "", is_likely=row is not None and row.is_likely,
         )  # fmt: skip
 
     def _open(self, key: str, known: Known) -> tuple[str, Known] | None:
@@ -346,5 +368,13 @@ def matches(text: str, pattern: str) -> bool:
     if pattern.startswith("!"):
         return not matches(text, pattern[1:])
     word = text.lower()
-    asked = pattern.lower().split("|")
-    return any(word == each if "*" not in each else fnmatchcase(word, each) for each in asked)
+    return any(_is(word, each) for each in pattern.lower().split("|"))
+
+
+def _is(word: str, asked: str) -> bool:
+    if asked.startswith("<="):
+        try:
+            return float(word) <= float(asked[2:])
+        except ValueError:
+            return False
+    return fnmatchcase(word, asked) if "*" in asked else word == asked

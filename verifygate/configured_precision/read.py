@@ -10,7 +10,7 @@ from functools import cached_property
 from verifygate.base.records import record, replace
 from verifygate.configured_precision.commands import commands_in
 from verifygate.configured_precision.document import DocumentError, Item, parse
-from verifygate.configured_precision.drivers import Drivers
+from verifygate.configured_precision.drivers import Driver, Drivers
 from verifygate.configured_precision.hydra import NotComposed, composed
 from verifygate.configured_precision.setting import Setting
 from verifygate.configured_precision.shapes import settings_in
@@ -58,6 +58,11 @@ class ConfiguredPrecision:
         found += [setting for each in commands for setting in each.settings]
         return tuple(sorted(found, key=lambda each: (each.path, each.line, each.key)))
 
+    @cached_property
+    def drivers(self) -> list[Driver]:
+        """The configurations that are programs of their own."""
+        return Drivers(self._sources.configuration).all()
+
     def of(self, framework: str, path: str, programs: Collection[str]) -> list[Setting]:
         """The settings for a framework that concern a source, which runs in these programs.
 
@@ -83,7 +88,7 @@ class ConfiguredPrecision:
     @cached_property
     def _files(self) -> list[ConfigurationFile]:
         """The files that may set a precision, those nearest to the root first, within what is read at most."""
-        if not self._sources.configuration or not (train(self._sources) or Drivers(self._sources.configuration).all()):
+        if not self._sources.configuration or not (train(self._sources) or self.drivers):
             return []
         files = sorted(self._sources.configuration, key=lambda each: (each.path.count("/"), each.path))
         naming = [each for each in files if not each.is_test and each.mentions_precision]

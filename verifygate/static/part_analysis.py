@@ -41,6 +41,7 @@ from verifygate.static.causes import agreeing, one_per_cause, told_once
 from verifygate.static.contract.build import precision_contract
 from verifygate.static.contract.byte_facts import byte_facts
 from verifygate.static.failures import gave_up, place_of
+from verifygate.static.idioms.configured_faults import of_drivers
 from verifygate.static.idioms.half_weights import ABOUT_WEIGHTS, WEIGHTS
 from verifygate.static.idioms.key_guards import is_expected_to_fail as expected
 from verifygate.static.inventory import constructs, unfollowed
@@ -206,7 +207,7 @@ def _matches(
     for code, rule in loaded.items():
         with timings.part(f"{code} {rule.rule.name}"):
             try:
-                for match in rule.check(analysis):
+                for match in (*rule.check(analysis), *of_drivers(code, analysis)):
                     if not _is_expected(match, analysis):
                         matches.append((rule, _at_most_likely(_settled(match, rule.rule, analysis), analysis)))
             except Exception as error:

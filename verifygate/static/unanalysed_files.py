@@ -45,8 +45,8 @@ def refuse_settings_alone(sources: Sources) -> None:
 
 
 def _drivers(sources: Sources) -> set[str]:
-    """The files that a known framework trains by."""
-    return {each.path for each in Drivers(sources.configuration).all()}
+    """The files that a known framework trains by, and those that they name."""
+    return {path for each in Drivers(sources.configuration).all() for path in each.files}
 
 
 def _seen(lost: NotAnalysed, sources: Sources) -> NotAnalysed:
@@ -81,7 +81,8 @@ def _trained_by_a_tool(sources: Sources) -> dict[str, str]:
         for word in text.split()[1:]:
             found = next((each for each in settings if _names(word.rpartition("=")[2], each, path)), None)
             if found is not None and found not in seen and settings[found].mentions_precision:
-                seen[found] = f"`{text.split()[0]}` trains by it ({path}:{number}), and no source here does"
+                tool = next((each for each in text.split() if "=" not in each), "a command")
+                seen[found] = f"`{tool}` trains by it ({path}:{number}), and no source here does"
     return seen
 
 

@@ -6,7 +6,7 @@ caller does, if the model is not made float again. A dtype that is handed on by 
 counts, and so do parameters that are made in the dtype of a half module. Where Accelerate, Fabric or transformers'
 Trainer computes in fp16, it has a GradScaler: half parameters that it is given count, and half adapters of PEFT. The
 value of the option need not be known where one option does both: `dtype = torch.float16 if args.fp16 else ...` and
-`Trainer(args=args)`.
+`Trainer(args=args)`. So do the weights that a YAML of axolotl, LLaMA-Factory or TRL gives the Trainer.
 
 - Certain if the optimizer is known to get this model's parameters. Not reported if it is known to get only other
   models' parameters.

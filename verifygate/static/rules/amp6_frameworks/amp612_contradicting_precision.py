@@ -4,7 +4,8 @@
 Reports `fp16=True` with `bf16=True` for transformers; a word for a precision that the framework does not know;
 `precision=` beside a plugin that has one; `GradScalerKwargs(enabled=False)` for an Accelerator that computes in
 float16; arguments that were removed; and words that came with a later version than the project allows, such as
-`16-mixed` where it pins Lightning 1.9.
+`16-mixed` where it pins Lightning 1.9. Also what a framework refuses in the YAML that it trains by: `dtype: fp16` of
+torchtune, LLaMA-Factory's `pure_bf16` over ZeRO-3, quantised weights without an adapter.
 
 - Certain if the arguments are constants. The versions are those that requirements, pyproject.toml, lock files and the
   like allow, or `framework_versions` of `[static]`.
@@ -63,7 +64,7 @@ def train(model, loss_fn, optimizer, batches):
 No fix: which of two precisions is meant, the author knows.
 
 ## What it cannot see
-The version that is installed, where the project pins none. DeepSpeed's settings, and settings in files, are AMP901's.
+The version that is installed, where the project pins none. DeepSpeed's settings, and others in files, are AMP901's.
 
 ## References
 - https://lightning.ai/docs/pytorch/stable/common/precision_basic.html

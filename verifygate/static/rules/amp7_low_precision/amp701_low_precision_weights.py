@@ -9,7 +9,8 @@ Layers of torch that are made while `torch.set_default_dtype` has set bfloat16 a
 
 A module that keeps a model has its weights: a wrapper, a LightningModule, what DDP, `prepare` and `setup` return. So
 have the modules that Lightning and Fabric make bfloat16 by `precision="bf16-true"`, and the model of a transformers
-Trainer, which steps it by an AdamW unless its settings say otherwise.
+Trainer, which steps it by an AdamW unless its settings say otherwise. So have those that a YAML of axolotl,
+LLaMA-Factory, TRL or torchtune trains, where the learning rate is not above 3e-5.
 
 ## Impact
 Most updates are rounded away: 97 % of the weights of a small net were bit for bit the same after 200 steps of AdamW

@@ -2,7 +2,7 @@
 
 ## What it does
 Reports the first `unscale_` or `step` of a live scaler for an optimizer over parameters that a cast or a `dtype` made
-bfloat16.
+bfloat16, and a YAML of axolotl, LLaMA-Factory or TRL by which the Trainer does so.
 
 ## Impact
 Training stops at its first step on CUDA, although the tests pass on a CPU.

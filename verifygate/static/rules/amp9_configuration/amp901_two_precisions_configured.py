@@ -74,7 +74,8 @@ def check(analysis: Analysis) -> Iterable[Match | ConfigurationMatch]:
         if table.value("fp16.enabled") in _ON and (other := _bf16(table)):
             first, second = table.entries["fp16.enabled"].place, table.entries[other].place
             yield _match(first, second, "DeepSpeed")
-    for fp16, bf16 in _arguments(analysis.configuration.settings):
+    driven = {each.path for each in analysis.configuration.drivers}
+    for fp16, bf16 in _arguments(each for each in analysis.configuration.settings if each.path not in driven):
         yield _match(fp16, bf16, "the Trainer")
 
 

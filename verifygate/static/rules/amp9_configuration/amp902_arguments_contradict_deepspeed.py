@@ -2,7 +2,8 @@
 
 ## What it does
 Reports `TrainingArguments(deepspeed=...)` whose `fp16`, `bf16` or `max_grad_norm` is another one than the configuration
-says, where neither side is `"auto"`.
+says, where neither side is `"auto"`; and a precision of the DeepSpeed file that a YAML of axolotl, LLaMA-Factory or TRL
+names, where it is another one than the YAML's.
 
 ## Impact
 The Trainer raises a ValueError when it starts.
@@ -32,7 +33,7 @@ arguments = TrainingArguments("out", deepspeed={"train_batch_size": "auto", "fp1
 No fix: which of the two is meant has to be known.
 
 ## What it cannot see
-Arguments from the command line or from `**kwargs`, and configurations that code changes.
+Arguments from the command line of a program, or from `**kwargs`, and configurations that code changes.
 
 ## References
 - https://huggingface.co/docs/transformers/deepspeed
