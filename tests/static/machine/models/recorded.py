@@ -21,7 +21,13 @@ from verifygate.events.record import Event, Frame
 
 HERE = Path(__file__).parent
 PROGRAMS, RECORDINGS = HERE / "programs", HERE / "recordings"
-PACKAGES = {"ddp": "torch", "fabric": "lightning", "fsdp": "torch", "ignite": "pytorch-ignite", "pretrained": "transformers"}
+PACKAGES = {
+    "ddp": "torch",
+    "fabric": "lightning",
+    "fsdp": "torch",
+    "ignite": "pytorch-ignite",
+    "pretrained": "transformers",
+}
 """Framework -> the package of it, where that is called otherwise."""
 
 
@@ -55,7 +61,8 @@ def main() -> None:
     changed = [
         program
         for name, (program, version) in wanted.items()
-        if name not in rows or (version, program.digest, "") != (rows[name][0], rows[name][1]["digest"], rows[name][1]["ended"])
+        if name not in rows
+        or (version, program.digest, "") != (rows[name][0], rows[name][1]["digest"], rows[name][1]["ended"])
     ]
     for name, run in recordings(changed, keep=False).items():
         program, version = wanted[name]

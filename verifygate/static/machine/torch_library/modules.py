@@ -54,7 +54,6 @@ from verifygate.static.machine.values import (
     constant,
 )
 
-
 _A_NAME = Unknown("the name of a module")
 
 

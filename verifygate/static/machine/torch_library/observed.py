@@ -20,7 +20,6 @@ from verifygate.static.machine.values import (
     Constant,
     Decisions,
     Items,
-    LibraryName,
     Object,
     Part,
     Tensor,
@@ -42,7 +41,7 @@ SCALED_STEP = "#scaled step"
 """The field of an optimizer that says that a scaler steps it."""
 _TOUCHED = "#touched"
 _STATE_DTYPE = "state_dtype"
-"""The variable of an optimizer's class in a model that says what its state is kept in, where that is not as the weights."""
+"""The variable of an optimizer's class in a model that says what its state is kept in, where not as the weights."""
 
 
 def freeze(call: Call, part: Part, wanted: Value) -> None:
@@ -130,9 +129,7 @@ def optimized(call: Call, optimizer: Object, held: Iterator[Value], groups: Iter
 def _state_of(call: Call, optimizer: Object) -> Dtypes:
     """The `state_dtype` that a model's optimizer has."""
     assert isinstance(optimizer.cls, ClassValue)  # noqa: S101 - of a model
-    found = [
-        call.get(each.address, _STATE_DTYPE) for each in optimizer.cls.mro if isinstance(each, ClassValue)
-    ]
+    found = [call.get(each.address, _STATE_DTYPE) for each in optimizer.cls.mro if isinstance(each, ClassValue)]
     return next((named_dtypes(each) for each in found if each is not None), frozenset())
 
 
