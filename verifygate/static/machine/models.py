@@ -49,9 +49,8 @@ class Model(Module):
             if isinstance(node, ast.ClassDef | ast.FunctionDef):
                 found.add(node.name)
             elif isinstance(node, ast.Assign):
-                found.update(
-                    each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)
-                )
+                names = (each for target in node.targets for each in ast.walk(target))
+                found.update(each.id for each in names if isinstance(each, ast.Name))
         return frozenset(found)
 
 

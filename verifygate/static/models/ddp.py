@@ -1,4 +1,4 @@
-"""DistributedDataParallel of torch 1.8 to 2.13, its hooks and the optimizers beside it: a backward reduces gradients."""
+"""DistributedDataParallel of torch 1.8 to 2.13, its hooks, and the optimizers beside it: a backward reduces."""
 
 import contextlib
 
@@ -109,7 +109,7 @@ class PowerSGDState:
         self.process_group = process_group
 
 
-def powerSGD_hook(state, bucket):
+def powerSGD_hook(state, bucket):  # noqa: N802
     return _reduced(bucket.buffer(), state.process_group)
 
 

@@ -6,6 +6,7 @@ not known, and what it is given may be changed.
 
 import contextlib
 
+import deepspeed
 import torch
 
 MODELS = ("deepspeed",)

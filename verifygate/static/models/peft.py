@@ -4,9 +4,7 @@ Adapters begin in the dtype of their layer and become float32, unless `autocast_
 save keep theirs. All else is frozen.
 """
 
-import contextlib
 import copy
-import os
 
 import torch
 from transformers.AutoModel import PreTrainedModel
@@ -120,10 +118,6 @@ class PeftModel(torch.nn.Module):
     def __getattr__(self, name):
         return getattr(self.model, name)
 
-    @property
-    def base_model(self):
-        return self.model
-
     def get_base_model(self):
         return self.model
 
@@ -132,10 +126,6 @@ class PeftModel(torch.nn.Module):
 
     def print_trainable_parameters(self):
         pass
-
-    @contextlib.contextmanager
-    def disable_adapter(self):
-        yield
 
     def merge_and_unload(self, **options):
         self.model.apply(_without)
@@ -158,7 +148,3 @@ def prepare_model_for_kbit_training(model, use_gradient_checkpointing=True, grad
         if each.dtype in _HALF:
             each.data = each.data.to(torch.float32)
     return model
-
-
-def get_peft_model_state_dict(model, state_dict=None, adapter_name="default"):
-    return model.state_dict() if state_dict is None else state_dict

@@ -4,6 +4,7 @@ What is loaded without a dtype has that of its files, or float32: which, no prog
 """
 
 import torch
+import transformers
 from bitsandbytes.nn import Linear4bit, Linear8bitLt
 
 MODELS = (

@@ -94,12 +94,12 @@ class _Average(torch.nn.Module):
 
     def update(self, model, step=None):
         with torch.no_grad():
-            for kept, new in zip(self.module.state_dict().values(), model.state_dict().values()):
+            for kept, new in zip(self.module.state_dict().values(), model.state_dict().values(), strict=True):
                 kept.copy_(self.decay * kept + (1.0 - self.decay) * new)
 
     def set(self, model):
         with torch.no_grad():
-            for kept, new in zip(self.module.state_dict().values(), model.state_dict().values()):
+            for kept, new in zip(self.module.state_dict().values(), model.state_dict().values(), strict=True):
                 kept.copy_(new)
 
     def forward(self, *args, **kwargs):

@@ -5,6 +5,7 @@ float32, or bfloat16 in late versions; which, the version decides.
 """
 
 import torch
+import trl
 from peft import PeftModel, get_peft_model
 from transformers import Trainer, TrainingArguments
 from transformers.AutoModel import PreTrainedModel, from_pretrained
@@ -51,11 +52,11 @@ def _adapted(model, peft_config):
     if peft_config is None:
         return model
     made = get_peft_model(model, peft_config)
-    if isinstance(model, PreTrainedModel) and (model.is_loaded_in_4bit or model.is_loaded_in_8bit):
-        if trl.adapters_are_bfloat16():
-            for each in made.parameters():
-                if each.requires_grad:
-                    each.data = each.data.to(torch.bfloat16)
+    is_quantized = isinstance(model, PreTrainedModel) and (model.is_loaded_in_4bit or model.is_loaded_in_8bit)
+    if is_quantized and trl.adapters_are_bfloat16():
+        for each in made.parameters():
+            if each.requires_grad:
+                each.data = each.data.to(torch.bfloat16)
     return made
 
 

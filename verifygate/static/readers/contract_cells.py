@@ -20,7 +20,7 @@ from verifygate.static.readers.judgement import options
 
 _OF_TENSORS = {Kind.BACKWARD: Aspect.LOSS, Kind.SAVE: Aspect.CHECKPOINT, Kind.REDUCE: Aspect.REDUCTION}
 _FOLLOWS = (Aspect.WEIGHTS, Aspect.GRADIENTS, Aspect.OPTIMIZER_STATE)
-"""torch makes gradients in the dtype of the weights that own them, and its optimizers their state so too; others say."""
+"""torch makes gradients in the dtype of the weights that own them, and optimizers their state, unless they say."""
 
 
 @record
@@ -60,7 +60,8 @@ def _of_event(emitted: Emitted) -> Iterator[Cell]:
         for each in seen.weights:
             if each.is_trained is not False:
                 told = (each.place or place, _condition(emitted.decisions | each.decisions), each.reason)
-                for aspect in _FOLLOWS:
+                is_copy = each.part is None and bool(each.rounded - each.dtypes)  # gradients are those of the original
+                for aspect in _FOLLOWS if not is_copy else (Aspect.WEIGHTS, Aspect.OPTIMIZER_STATE):
                     of_its_own = seen.state if aspect is Aspect.OPTIMIZER_STATE else frozenset()
                     yield Cell(aspect, of_its_own or each.dtypes, *told)
     elif event.kind in _OF_TENSORS:

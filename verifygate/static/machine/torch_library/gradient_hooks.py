@@ -8,7 +8,7 @@ from verifygate.base.records import replace
 from verifygate.static.machine.call import Call, tuple_of
 from verifygate.static.machine.lattice import atoms
 from verifygate.static.machine.torch_library.contents import dtypes_of_part
-from verifygate.static.machine.values import TRUE, Part, Tensor, Tuple, Value, constant
+from verifygate.static.machine.values import NONE, TRUE, Part, Tensor, Tuple, Value, constant
 
 _HOOKS = "#gradient hooks "
 """Begins the name of the field of a module that holds the hooks of one of its parameters."""
@@ -18,9 +18,9 @@ _ANY = "gradient hooks"
 
 def register(call: Call) -> Value:
     """Keep a hook with each parameter that the tensor may be."""
-    hook = call.argument(0, "hook")
+    hook = call.argument(0, "hook") or NONE
     for atom in atoms(call.receiver):
-        for part in atom.parameters if isinstance(atom, Tensor) and atom.is_parameter and hook is not None else ():
+        for part in atom.parameters if isinstance(atom, Tensor) and atom.is_parameter else ():
             name = _HOOKS + part.condition
             call.set(part.module, name, tuple_of(*_kept(call, part), tuple_of(constant(call.name), hook)))
             call.set_switch(_ANY, TRUE)
@@ -33,7 +33,7 @@ def _kept(call: Call, part: Part) -> tuple[Value, ...]:
 
 
 def run(call: Call, roots: Iterable[Tensor]) -> None:
-    """Run the hooks of the parameters that some tensors were computed from, each with the gradient, or the parameter."""
+    """Run the hooks of the parameters that tensors were computed from, each with the gradient, or the parameter."""
     if call.switch(_ANY) is None:
         return
     parts = {part for root in roots for part in root.parameters}

@@ -41,7 +41,7 @@ SCALED_STEP = "#scaled step"
 """The field of an optimizer that says that a scaler steps it."""
 _TOUCHED = "#touched"
 _STATE_DTYPE = "state_dtype"
-"""The variable of an optimizer's class in a model that says what its state is kept in, where that is not as the weights."""
+"""The variable of an optimizer's class in a model that says what its state is kept in, where not as the weights."""
 
 
 def freeze(call: Call, part: Part, wanted: Value) -> None:
