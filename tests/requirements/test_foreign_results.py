@@ -9,6 +9,7 @@ import pytest
 from requirement_world import Traced, World
 
 from verifygate.base.errors import UsageError
+from verifygate.config.policy import policy_of
 from verifygate.config.settings import ForeignResults, load
 from verifygate.model import EvidenceClass, Status
 from verifygate.requirements.foreign import read_foreign
@@ -151,7 +152,7 @@ def test_the_settings_name_the_files(tmp_path: Path) -> None:
     (tmp_path / "ci.xml").write_text(WHOLE)
     settings = load(config, tmp_path)
     assert [each.kind for each in settings.requirements.junit] == ["executed"]
-    assert next(each for each in settings.policy if each.key == "requirements.junit").value == "ci.xml executed"
+    assert next(each for each in policy_of(settings) if each.key == "requirements.junit").value == "ci.xml executed"
     config.write_text('[[requirements.junit]]\nfile = "ci.xml"\nclass = "measured"\n')
     with pytest.raises(UsageError, match=r"verifygate.toml:3: "):
         load(config, tmp_path)

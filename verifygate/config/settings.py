@@ -22,7 +22,7 @@ from verifygate.config.tree_versions import versions_of_tree
 from verifygate.config.version_pins import FRAMEWORKS
 from verifygate.model.base import Model
 from verifygate.model.finding import BLOCKING, Severity
-from verifygate.model.policy import PolicySetting, Waiver
+from verifygate.model.policy import Waiver
 from verifygate.model.program import Program
 from verifygate.rule_codes import SecurityRisk
 from verifygate.sources.left_out import Exclusion
@@ -344,12 +344,6 @@ class Settings(FileSettings):
         oracles = self.execution.oracles.model_copy(update={program.setting: (program.command,)})
         return self.model_copy(update={"execution": self.execution.model_copy(update={"oracles": oracles})})
 
-    @property
-    def policy(self) -> tuple[PolicySetting, ...]:
-        """The settings by which a finding blocks, counts, or is not looked for, each with its default."""
-        own, default = (_policy(each) for each in (self, FileSettings()))
-        return tuple(PolicySetting(key=key, value=own[key], default=default[key]) for key in own)
-
     def place(self, *setting: str) -> str | None:
         """`file:line` of a setting, for what turns out to be wrong with it later; None where there is no file."""
         if not self.config:
@@ -364,38 +358,6 @@ class Settings(FileSettings):
     def digest(self) -> str:
         """sha256 of everything that was set: not of where the project lies, what day it is, or what the code says."""
         return hashlib.sha256(self.model_dump_json(exclude={"root", "today", "policy_root"}).encode()).hexdigest()
-
-
-def _policy(settings: FileSettings) -> dict[str, str]:
-    """Setting -> its value in words."""
-    static, verdict, on = settings.static, settings.verdict, {True: "on", False: "off"}
-    return {
-        "verdict.block": ", ".join(severity for severity in Severity if severity in verdict.block) or "nothing",
-        "verdict.weights": ", ".join(f"{name} {verdict.weights.get(name, 0)}" for name in STAGES),
-        "verdict.baseline": verdict.baseline or "no file",
-        "verdict.advisory_until": str(verdict.advisory_until or "no day"),
-        "verdict.allow_new_suppressions": on[verdict.allow_new_suppressions],
-        "static.select": ", ".join(static.select) or "all rules",
-        "static.ignore": ", ".join(static.ignore) or "no rule",
-        "static.per_file_ignores": "; ".join(
-            f"{pattern}: {', '.join(codes)}" for pattern, codes in sorted(static.per_file_ignores.items())
-        )
-        or "no file",
-        "static.abstract_run": on[static.abstract_run],
-        "static.models": ", ".join(static.models) or "no file",
-        "requirements.junit": ", ".join(f"{each.file} {each.kind}" for each in settings.requirements.junit)
-        or "no file",
-        "project.exclude": ", ".join(settings.project.exclude) or "no file",
-        "execution.tests": "there are some" if settings.execution.tests else "there are none",
-        "execution.isolation": settings.execution.isolation or "auto, off beside an accelerator",
-        "execution.hermetic": on[settings.execution.hermetic],
-        "execution.pass_env": ", ".join(settings.execution.pass_env) or "no variable",
-        "execution.coverage": on[settings.execution.coverage],
-        "execution.recorder": on[settings.execution.recorder],
-        "execution.emulate_cuda": on[settings.execution.emulate_cuda],
-        "performance.profile": on[settings.performance.profile],
-        "performance.records.max_age_days": str(settings.performance.records.max_age_days),
-    }
 
 
 def load(config: Path | None, start: Path) -> Settings:

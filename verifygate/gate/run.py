@@ -19,6 +19,7 @@ from verifygate.base.loading import loaded
 from verifygate.base.masking import masked_model
 from verifygate.baseline_file import Entry, entries_of, held
 from verifygate.change.ci_event import Event
+from verifygate.config.policy import policy_of
 from verifygate.config.settings import Settings
 from verifygate.execution.collected_tests import chosen_tests, read_config
 from verifygate.gate.backgrounds import backgrounds_of, impacts_of
@@ -272,7 +273,7 @@ def _report(
         changes=base.changes(judgement.stages, found.inherited, found.moved, start.sources, settings) if base else None,
         impacts=impacts_of(findings),
         backgrounds=backgrounds_of(findings, start.sources),
-        policy=(*settings.policy, *(gates_policy(specification.spec.gates) if specification else ())),
+        policy=(*policy_of(settings), *(gates_policy(specification.spec.gates) if specification else ())),
         policy_origin=options.policy,
         baseline=use_of(start.agreed, standing, judgement.stages, settings),
         advisory=advisory_of(settings),

@@ -19,10 +19,10 @@ from verifygate.static.failures import gave_up
 from verifygate.static.machine.call import Library
 from verifygate.static.machine.programs import Run
 from verifygate.static.machine.values import Place
+from verifygate.static.readers.agreeing_contract import agreeing_with
 from verifygate.static.readers.all_readers import READERS
 from verifygate.static.readers.bounded_runs import NotRun, bounded_runs, not_run
 from verifygate.static.readers.contract_cells import Cell, cells
-from verifygate.static.readers.filled_contract import agreeing_with
 from verifygate.static.readers.judgement import Violated, merged
 from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match
 from verifygate.static.symbols.location import Location

@@ -132,6 +132,20 @@ optimizer = torch.optim.AdamW(net.parameters(), lr=1e-5)
 """
 
 
+WITH_COPIES = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--low", action="store_true")
+args = parser.parse_args()
+net = nn.Linear(4, 4)
+stepped = list(net.parameters())
+if args.low:
+    stepped = [nn.Parameter(each.detach().float()) for each in stepped]
+    net.bfloat16()
+optimizer = torch.optim.AdamW(stepped, lr=1e-5)
+"""
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -142,6 +156,7 @@ optimizer = torch.optim.AdamW(net.parameters(), lr=1e-5)
         f"{NET}optimizer = torch.optim.AdamW(net.parameters(), lr=0.0){LOOP}",
         f"{NET}{WITH_A_HEAD}{LOOP}",
         f"{NET}{FROZEN}{ADAM}{LOOP}",
+        WITH_COPIES + LOOP,  # the option that makes the weights half makes the copies that are stepped
         f"{NET}{ADAM}for group in optimizer.param_groups:\n    group['lr'] = 0.05{LOOP}",
     ],
 )

@@ -102,6 +102,8 @@ class Attributes(Core):
         if own is not None and name != "__getattr__":
             return self.call(own, (constant(name),), {}, site)
         rest = self.field(value.address, "#rest")
+        if isinstance(rest, Option):  # each name is an option of its own
+            return rest.part(f"{rest.identity.removesuffix('?')}{name}")
         if rest is not None:
             return rest
         return self.unknown(f"no attribute `{name}` is seen to be set")

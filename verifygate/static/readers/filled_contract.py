@@ -111,40 +111,28 @@ def _driven_row(row: ContractRow, driven: dict[Aspect, dict[tuple[str, int], Dec
     return contract_row(row.aspect, {*said, *known.values()}, gaps)
 
 
+def _within(runs: Iterable[Run]) -> Iterator[Run]:
+    """The runs that the budget allows."""
+    taken = 0
+    for each in runs:
+        yield each
+        taken += each.outcome.steps
+        if taken >= _STEPS_OF_ALL:
+            return
+
+
 def _row(row: ContractRow, found: Iterable[Cell]) -> ContractRow:
     """What is known of an open row. A gap stays, unless the line it is at is known now."""
     known = [each for each in found if each.aspect is row.aspect and each.dtypes]
-    said = map(_declaration, known)
+    said = [
+        Declaration(
+            value=" or ".join(sorted(each.dtypes)),
+            path=each.place.path,
+            line=each.place.line,
+            note=FOLLOWED,
+            condition=each.condition,
+        )
+        for each in known
+    ]
     places = {(each.place.path, each.place.line) for each in known}
     return contract_row(row.aspect, said, [each for each in row.not_followed if (each.path, each.line) not in places])
-
-
-def _declaration(cell: Cell) -> Declaration:
-    return Declaration(
-        value=" or ".join(sorted(cell.dtypes)),
-        path=cell.place.path,
-        line=cell.place.line,
-        note=FOLLOWED,
-        condition=cell.condition,
-    )
-
-
-def agreeing_with(contract: PrecisionContract, said: Iterable[Cell]) -> PrecisionContract:
-    """The same contract, with these cells in the row of weights, and in rows that declare anything else than they say.
-
-    A finding rests on them, and must not contradict a row.
-    """
-    found = [each for each in said if each.dtypes]
-    rows = tuple(_with(row, [each for each in found if each.aspect is row.aspect]) for row in contract.rows)
-    return replace(contract, rows=rows)
-
-
-def _with(row: ContractRow, found: list[Cell]) -> ContractRow:
-    if not found or (row.aspect is not Aspect.WEIGHTS and all(each.said_by == "derived" for each in row.declared)):
-        return row
-    known = {(each.path, each.line): each.value for each in row.declared}
-    added = [_declaration(each) for each in found]
-    added = [each for each in added if each.value not in known.get((each.path, each.line), "")]
-    places = {(each.place.path, each.place.line) for each in found}
-    gaps = (each for each in row.not_followed if (each.path, each.line) not in places)
-    return contract_row(row.aspect, [*row.declared, *added], gaps)
