@@ -38,7 +38,7 @@ _MORE = {
     "lsp": "editors",
     "run": "verdict",
     "probe": "probe",
-    "compare": "compare",
+    "compare": "reports",
     "render": "reports",
     "bench": "performance",
     "init": "config",

@@ -12,7 +12,7 @@ from console_blocks import prepared, walked
 from verifygate.static.registry import load_rules
 
 DOCS = Path(__file__).parent.parent / "verifygate" / "docs"
-PAGES = ("health.md", "tutorial.md", "write-a-requirement.md", "write-a-rule.md")
+PAGES = ("health.md", "models.md", "tutorial.md", "write-a-requirement.md", "write-a-rule.md")
 
 
 @pytest.mark.slow

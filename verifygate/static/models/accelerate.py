@@ -6,12 +6,9 @@ import os
 import deepspeed
 import torch
 from torch.utils._pytree import tree_map
+from verifygate.shared import Loader, Optimizer, backward, inside, nothing, same, step
 
 MODELS = ("accelerate",)
-
-
-def _nothing(*args, **kwargs):
-    pass
 
 
 class GradScalerKwargs:
@@ -31,26 +28,22 @@ class GradientAccumulationPlugin:
 
 class ProjectConfiguration:
     def __init__(self, project_dir=None, logging_dir=None, automatic_checkpoint_naming=False, total_limit=None):
-        self.project_dir = project_dir
-        self.logging_dir = logging_dir
+        self.project_dir, self.logging_dir = project_dir, logging_dir
 
 
-def set_seed(seed, device_specific=False, deterministic=False):
-    pass
+set_seed = nothing
 
 
 def _floated(value):
-    return (
-        value.float() if isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16) else value
-    )
+    is_half = isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16)
+    return value.float() if is_half else value
 
 
 class _Forward:
     """The forward of a prepared model: in autocast, and what comes out is float32."""
 
     def __init__(self, forward, device, dtype, enabled):
-        self.original = forward
-        self.device, self.dtype, self.enabled = device, dtype, enabled
+        self.original, self.device, self.dtype, self.enabled = forward, device, dtype, enabled
 
     def __call__(self, *args, **kwargs):
         with torch.autocast(self.device, dtype=self.dtype, enabled=self.enabled):
@@ -58,101 +51,45 @@ class _Forward:
         return tree_map(_floated, found)
 
 
-class AcceleratedOptimizer(torch.optim.Optimizer):
+class AcceleratedOptimizer(Optimizer):
     """Steps and zeroes in the last micro-batch of a window only, and through the scaler where there is one."""
 
     def __init__(self, optimizer, accelerator):
-        self.optimizer = optimizer
-        self.accelerator = accelerator
-        self.scaler = accelerator.scaler
-        self.step_was_skipped = False
-
-    @property
-    def param_groups(self):
-        return self.optimizer.param_groups
-
-    @property
-    def state(self):
-        return self.optimizer.state
+        super().__init__(optimizer)
+        self.accelerator, self.scaler, self.step_was_skipped = accelerator, accelerator.scaler, False
 
     def step(self, closure=None):
         if self.accelerator.sync_gradients and not self.accelerator.has_engine:
+            step(self.scaler, self.optimizer, closure)
             if self.scaler is not None:
-                self.scaler.step(self.optimizer, closure)
-                self.scaler.update()
                 self.step_was_skipped = self.scaler.get_scale() < 1
-            else:
-                self.optimizer.step(closure)
 
     def zero_grad(self, set_to_none=True):
         if self.accelerator.sync_gradients:
-            self.optimizer.zero_grad(set_to_none=set_to_none)
-
-    def state_dict(self):
-        return self.optimizer.state_dict()
-
-    def load_state_dict(self, state_dict):
-        self.optimizer.load_state_dict(state_dict)
-
-    def add_param_group(self, group):
-        self.optimizer.add_param_group(group)
+            super().zero_grad(set_to_none)
 
 
 class AcceleratedScheduler:
     def __init__(self, scheduler, accelerator):
-        self.scheduler = scheduler
-        self.accelerator = accelerator
+        self.scheduler, self.accelerator = scheduler, accelerator
 
     def step(self, *args, **kwargs):
         if self.accelerator.sync_gradients:
             self.scheduler.step(*args, **kwargs)
 
-    def get_last_lr(self):
-        return self.scheduler.get_last_lr()
-
-    def state_dict(self):
-        return self.scheduler.state_dict()
-
-    def load_state_dict(self, state_dict):
-        self.scheduler.load_state_dict(state_dict)
-
-
-class _Loader:
-    """A loader whose batches are moved to the device."""
-
-    def __init__(self, loader, device):
-        self.loader = loader
-        self.device = device
-
-    def __iter__(self):
-        for batch in self.loader:
-            yield tree_map(self._moved, batch)
-
-    def _moved(self, value):
-        return value.to(self.device) if isinstance(value, torch.Tensor) else value
-
-    def __len__(self):
-        return len(self.loader)
-
-    @property
-    def dataset(self):
-        return self.loader.dataset
+    def __getattr__(self, name):
+        return getattr(self.scheduler, name)
 
 
 class Accelerator:
-    print = log = wait_for_everyone = init_trackers = end_training = register_for_checkpointing = load_state = _nothing
+    print = log = wait_for_everyone = init_trackers = end_training = register_for_checkpointing = load_state = nothing
+    gather = gather_for_metrics = reduce = pad_across_processes = on_main_process = same
+    no_sync = main_process_first = local_main_process_first = inside
 
     def __init__(
-        self,
-        device_placement=True,
-        split_batches=False,
-        mixed_precision=None,
-        gradient_accumulation_steps=1,
-        cpu=False,
-        gradient_accumulation_plugin=None,
-        kwargs_handlers=None,
-        **options,
-    ):
+        self, device_placement=True, split_batches=False, mixed_precision=None, gradient_accumulation_steps=1,
+        cpu=False, gradient_accumulation_plugin=None, kwargs_handlers=None, **options
+    ):  # fmt: skip
         self.has_engine = (
             "deepspeed_plugin" in options
             or "deepspeed_plugins" in options
@@ -166,9 +103,7 @@ class Accelerator:
         self.mixed_precision = mixed_precision
         if gradient_accumulation_plugin is not None:
             gradient_accumulation_steps = gradient_accumulation_plugin.num_steps
-        self.gradient_accumulation_steps = gradient_accumulation_steps
-        self.sync_gradients = True
-        self.step = 0
+        self.gradient_accumulation_steps, self.sync_gradients, self.step = gradient_accumulation_steps, True, 0
         self.is_main_process = self.is_local_main_process = self.is_last_process = True
         self.num_processes, self.process_index, self.local_process_index = 1, 0, 0
         self.project_configuration = ProjectConfiguration()
@@ -179,8 +114,7 @@ class Accelerator:
                 scales = handler.enabled
             elif isinstance(handler, AutocastKwargs):
                 self._autocast = handler.enabled
-        self.scaler = None
-        self.dtype = None
+        self.scaler = self.dtype = None
         if mixed_precision == "fp16" and self.device.type != "cpu":
             self.dtype = torch.float16
             self.scaler = torch.amp.GradScaler(self.device.type, enabled=scales)
@@ -200,9 +134,7 @@ class Accelerator:
             return self.prepare_optimizer(value)
         if isinstance(value, torch.utils.data.DataLoader):
             return self.prepare_data_loader(value)
-        if isinstance(value, torch.optim.lr_scheduler.LRScheduler):
-            return self.prepare_scheduler(value)
-        return value
+        return self.prepare_scheduler(value) if isinstance(value, torch.optim.lr_scheduler.LRScheduler) else value
 
     def prepare_model(self, model, device_placement=None, evaluation_mode=False):
         if self.device_placement:
@@ -225,7 +157,7 @@ class Accelerator:
         return made
 
     def prepare_data_loader(self, data_loader, device_placement=None, slice_fn_for_dispatch=None):
-        return _Loader(data_loader, self.device)
+        return Loader(data_loader, self.device)
 
     def prepare_scheduler(self, scheduler):
         return AcceleratedScheduler(scheduler, self)
@@ -246,10 +178,6 @@ class Accelerator:
         yield
 
     @contextlib.contextmanager
-    def no_sync(self, model=None):
-        yield
-
-    @contextlib.contextmanager
     def autocast(self, autocast_handler=None):
         if self.dtype is None:
             yield
@@ -258,11 +186,7 @@ class Accelerator:
                 yield
 
     def backward(self, loss, **options):
-        loss = loss / self.gradient_accumulation_steps
-        if self.scaler is not None:
-            self.scaler.scale(loss).backward()
-        else:
-            loss.backward()
+        backward(self.scaler, loss / self.gradient_accumulation_steps)
 
     def unscale_gradients(self, optimizer=None):
         if self.scaler is not None:
@@ -283,31 +207,8 @@ class Accelerator:
 
     # -- around it
 
-    def gather(self, tensor):
-        return tensor
-
-    def gather_for_metrics(self, data, use_gather_object=False):
-        return data
-
-    def reduce(self, tensor, reduction="sum", scale=1.0):
-        return tensor
-
-    def pad_across_processes(self, tensor, dim=0, pad_index=0, pad_first=False):
-        return tensor
-
     def free_memory(self, *objects):
         return objects
-
-    @contextlib.contextmanager
-    def main_process_first(self):
-        yield
-
-    @contextlib.contextmanager
-    def local_main_process_first(self):
-        yield
-
-    def on_main_process(self, function):
-        return function
 
     def get_state_dict(self, model, unwrap=True):
         return model.state_dict()

@@ -5,18 +5,13 @@ import contextlib
 import deepspeed
 import torch
 from torch.utils._pytree import tree_map
+from verifygate.shared import IN_PLACE, Cast, Loader, Moved, Optimizer, backward, inside, nothing, same, step
 
 MODELS = ("lightning.fabric", "lightning_fabric")
 
 _SHORT = {"16": "16-mixed", "bf16": "bf16-mixed", "32": "32-true", "64": "64-true", "None": "32-true"}
-_IN_PLACE = ("auto", "ddp", "ddp_spawn", "ddp_notebook", "ddp_find_unused_parameters_true", "dp", "single_device")
-"""Strategies that step the very weights of the model."""
 _AUTOCAST = {"16-mixed": torch.float16, "bf16-mixed": torch.bfloat16}
 _TRUE = {"16-true": torch.float16, "bf16-true": torch.bfloat16, "64-true": torch.float64}
-
-
-def _nothing(*args, **kwargs):
-    pass
 
 
 class MixedPrecision:
@@ -62,43 +57,26 @@ class Precision:
         return module if self.dtype is None else module.to(dtype=self.dtype)
 
     def convert_input(self, data):
-        return tree_map(self._given, data)
-
-    def _given(self, value):
-        dtype = torch.float32 if self.dtype is None else self.dtype
-        return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+        return tree_map(Cast(torch.float32 if self.dtype is None else self.dtype), data)
 
     def convert_output(self, data):
-        return tree_map(_defaulted, data)
+        return tree_map(Cast(torch.get_default_dtype()), data)
 
     def backward(self, tensor):
-        if self.scaler is not None:
-            tensor = self.scaler.scale(tensor)
-        tensor.backward()
+        backward(self.scaler, tensor)
 
     def unscale(self, optimizer):
         if self.scaler is not None:
             self.scaler.unscale_(optimizer)
 
     def step(self, optimizer, closure=None):
-        if self.scaler is not None:
-            self.scaler.step(optimizer)
-            self.scaler.update()
-        else:
-            optimizer.step(closure)
-
-
-def _defaulted(value):
-    return (
-        value.to(torch.get_default_dtype()) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-    )
+        step(self.scaler, optimizer, closure)
 
 
 class FabricModule(torch.nn.Module):
     def __init__(self, module, precision):
         super().__init__()
-        self.module = module
-        self._precision = precision
+        self.module, self._precision = module, precision
 
     def forward(self, *args, **kwargs):
         args = [self._precision.convert_input(each) for each in args]
@@ -110,63 +88,27 @@ class FabricModule(torch.nn.Module):
         return getattr(self.module, name)
 
 
-class FabricOptimizer(torch.optim.Optimizer):
+class FabricOptimizer(Optimizer):
     def __init__(self, optimizer, precision, strategy):
-        self.optimizer = optimizer
-        self._precision = precision
-        self._strategy = strategy
-
-    @property
-    def param_groups(self):
-        return self.optimizer.param_groups
-
-    @property
-    def state(self):
-        return self.optimizer.state
+        super().__init__(optimizer)
+        self._precision, self._strategy = precision, strategy
 
     def step(self, closure=None):
-        if self._strategy in _IN_PLACE:  # asked again: one that is not known may be an engine as well
+        if self._strategy in IN_PLACE:  # asked again: one that is not known may be an engine as well
             self._precision.step(self.optimizer, closure)
-
-    def zero_grad(self, set_to_none=True):
-        self.optimizer.zero_grad(set_to_none=set_to_none)
-
-    def state_dict(self):
-        return self.optimizer.state_dict()
-
-    def load_state_dict(self, state_dict):
-        self.optimizer.load_state_dict(state_dict)
-
-
-class FabricLoader:
-    def __init__(self, loader, device):
-        self.loader, self.device = loader, device
-
-    def __iter__(self):
-        for batch in self.loader:
-            yield tree_map(self._moved, batch)
-
-    def _moved(self, value):
-        return value.to(self.device) if isinstance(value, torch.Tensor) else value
-
-    def __len__(self):
-        return len(self.loader)
-
-    @property
-    def dataset(self):
-        return self.loader.dataset
 
 
 class Fabric:
-    print = log = log_dict = call = barrier = run = _nothing
+    print = log = log_dict = call = barrier = run = nothing
+    all_gather = all_reduce = same
+    no_backward_sync = rank_zero_first = inside
 
     def __init__(self, accelerator="auto", strategy="auto", devices="auto", precision=None, plugins=None, **options):
         has_cuda = torch.cuda.is_available() and accelerator != "cpu"
         self.device = torch.device("cuda" if has_cuda else "cpu")
         self._precision = Precision(precision, self.device.type).with_plugins(plugins)
         self._strategy = strategy
-        self.world_size, self.global_rank, self.local_rank, self.node_rank = 1, 0, 0, 0
-        self.is_global_zero = True
+        self.world_size, self.global_rank, self.local_rank, self.node_rank, self.is_global_zero = 1, 0, 0, 0, True
 
     def launch(self, function=None, *args, **kwargs):
         return function(self, *args, **kwargs) if function is not None else None
@@ -184,12 +126,12 @@ class Fabric:
         module = self._precision.convert_module(module)
         if move_to_device:
             module = module.to(self.device)
-        if self._strategy not in _IN_PLACE:
+        if self._strategy not in IN_PLACE:
             deepspeed.initialize(model=module)  # or another engine that may keep weights of its own
         return FabricModule(module, self._precision)
 
     def _optimizer(self, optimizer):
-        if self._strategy not in _IN_PLACE:
+        if self._strategy not in IN_PLACE:
             deepspeed.initialize(optimizer=optimizer)
         return FabricOptimizer(optimizer, self._precision, self._strategy)
 
@@ -198,7 +140,7 @@ class Fabric:
         return made[0] if len(made) == 1 else tuple(made)
 
     def setup_dataloaders(self, *dataloaders, use_distributed_sampler=True, move_to_device=True):
-        made = [FabricLoader(each, self.device) for each in dataloaders]
+        made = [Loader(each, self.device) for each in dataloaders]
         return made[0] if len(made) == 1 else made
 
     def backward(self, tensor, *args, model=None, **kwargs):
@@ -217,28 +159,14 @@ class Fabric:
             yield
 
     @contextlib.contextmanager
-    def no_backward_sync(self, module, enabled=True):
-        yield
-
-    @contextlib.contextmanager
     def init_module(self, empty_init=None):
         before = torch.get_default_dtype()
         torch.set_default_dtype(before if self._precision.dtype is None else self._precision.dtype)
         yield
         torch.set_default_dtype(before)
 
-    @contextlib.contextmanager
-    def rank_zero_first(self, local=False):
-        yield
-
     def to_device(self, obj):
         return obj.to(self.device)
-
-    def all_gather(self, data, group=None, sync_grads=False):
-        return data
-
-    def all_reduce(self, data, group=None, reduce_op="mean"):
-        return data
 
     def save(self, path, state, filter=None):
         for each in state.values():

@@ -4,6 +4,7 @@ import deepspeed
 import torch
 from lightning.fabric import Fabric, MixedPrecision, Precision  # also by their short names: `lightning.Fabric`
 from torch.utils._pytree import tree_map
+from verifygate.shared import IN_PLACE, Cast, Moved, Optimizer, nothing, same, step
 
 MODELS = ("lightning", "lightning.pytorch", "pytorch_lightning")
 
@@ -12,54 +13,38 @@ def seed_everything(seed=None, workers=False, verbose=True):
     return seed
 
 
-def _nothing(*args, **kwargs):
-    pass
-
-
 class LightningDataModule:
     trainer = None
-    prepare_data = setup = val_dataloader = teardown = save_hyperparameters = _nothing
+    prepare_data = setup = val_dataloader = teardown = save_hyperparameters = nothing
 
 
 class _Hooks:
     """What the loop calls on the module, and with trainer and module before the arguments on callbacks."""
 
-    setup = on_fit_start = on_train_start = on_train_epoch_start = on_train_batch_start = _nothing
-    on_before_zero_grad = on_before_backward = on_after_backward = on_before_optimizer_step = _nothing
-    on_train_batch_end = on_train_epoch_end = on_train_end = on_fit_end = on_validation_start = _nothing
-    on_validation_epoch_start = on_validation_batch_start = on_validation_batch_end = _nothing
-    on_validation_epoch_end = on_validation_end = _nothing
+    setup = on_fit_start = on_train_start = on_train_epoch_start = on_train_batch_start = nothing
+    on_before_zero_grad = on_before_backward = on_after_backward = on_before_optimizer_step = nothing
+    on_train_batch_end = on_train_epoch_end = on_train_end = on_fit_end = on_validation_start = nothing
+    on_validation_epoch_start = on_validation_batch_start = on_validation_batch_end = nothing
+    on_validation_epoch_end = on_validation_end = nothing
 
 
 class Callback(_Hooks):
     pass
 
 
-class LightningOptimizer(torch.optim.Optimizer):
+class LightningOptimizer(Optimizer):
     def __init__(self, optimizer, trainer):
-        self.optimizer, self._trainer = optimizer, trainer
-
-    @property
-    def param_groups(self):
-        return self.optimizer.param_groups
-
-    @property
-    def state(self):
-        return self.optimizer.state
+        super().__init__(optimizer)
+        self._trainer = trainer
 
     def step(self, closure=None, **kwargs):
         self._trainer._step(self.optimizer, closure)
 
-    def zero_grad(self, set_to_none=True):
-        self.optimizer.zero_grad(set_to_none=set_to_none)
-
-    def state_dict(self):
-        return self.optimizer.state_dict()
-
 
 class LightningModule(torch.nn.Module, _Hooks):
-    save_hyperparameters = configure_model = train_dataloader = val_dataloader = _nothing
-    print = toggle_optimizer = untoggle_optimizer = _nothing
+    save_hyperparameters = configure_model = train_dataloader = val_dataloader = nothing
+    print = toggle_optimizer = untoggle_optimizer = nothing
+    all_gather = same
 
     def __init__(self):
         super().__init__()
@@ -83,9 +68,6 @@ class LightningModule(torch.nn.Module, _Hooks):
 
     def log_dict(self, dictionary, *args, **kwargs):
         self.trainer.callback_metrics.update(dictionary)
-
-    def all_gather(self, data, group=None, sync_grads=False):
-        return data
 
     def optimizers(self, use_pl_optimizer=True):
         found = self.trainer._wrapped if use_pl_optimizer else self.trainer.optimizers
@@ -122,24 +104,11 @@ class LightningModule(torch.nn.Module, _Hooks):
                 torch.nn.utils.clip_grad_norm_(parameters, gradient_clip_val)
 
 
-_IN_PLACE = ("auto", "ddp", "ddp_spawn", "ddp_notebook", "ddp_find_unused_parameters_true", "dp", "single_device")
-"""Strategies that step the very weights of the model."""
-
-
 class Trainer:
     def __init__(
-        self,
-        accelerator="auto",
-        precision=None,
-        callbacks=None,
-        max_epochs=None,
-        accumulate_grad_batches=1,
-        gradient_clip_val=None,
-        gradient_clip_algorithm=None,
-        plugins=None,
-        strategy="auto",
-        **options,
-    ):
+        self, accelerator="auto", precision=None, callbacks=None, max_epochs=None, accumulate_grad_batches=1,
+        gradient_clip_val=None, gradient_clip_algorithm=None, plugins=None, strategy="auto", **options
+    ):  # fmt: skip
         self.strategy = strategy
         self.device = torch.device("cuda" if torch.cuda.is_available() and accelerator != "cpu" else "cpu")
         self.precision_plugin = Precision(precision, self.device.type).with_plugins(plugins)
@@ -165,7 +134,7 @@ class Trainer:
     def fit(self, model, train_dataloaders=None, val_dataloaders=None, datamodule=None, ckpt_path=None, **options):
         self.lightning_module = self.model = model
         model.trainer = self
-        if self.strategy not in _IN_PLACE:
+        if self.strategy not in IN_PLACE:
             deepspeed.initialize(model=model)  # or another engine that may keep weights of its own
             return
         if isinstance(train_dataloaders, LightningDataModule):
@@ -191,7 +160,7 @@ class Trainer:
             model.train()
             self._hook("on_train_epoch_start")
             for index, batch in enumerate(batches):
-                self._batch(tree_map(self._moved, batch), index)
+                self._batch(self._moved(batch), index)
             if validated is not None:
                 self._validate(validated)
             self._hook("on_train_epoch_end")
@@ -199,12 +168,10 @@ class Trainer:
         self._hook("on_fit_end")
         model.zero_grad()
 
-    def _moved(self, value):
-        if isinstance(value, torch.Tensor):
-            value = value.to(self.device)
-            if self.precision_plugin.dtype is not None and value.is_floating_point():
-                value = value.to(self.precision_plugin.dtype)
-        return value
+    def _moved(self, batch):
+        batch = tree_map(Moved(self.device), batch)
+        dtype = self.precision_plugin.dtype
+        return batch if dtype is None else tree_map(Cast(dtype), batch)
 
     def _take(self, given):
         if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], list):
@@ -214,7 +181,7 @@ class Trainer:
         else:
             self.optimizers, schedulers = (list(given) if isinstance(given, (list, tuple)) else [given]), []
         self.schedulers = [each["scheduler"] if isinstance(each, dict) else each for each in schedulers]
-        if self.strategy not in _IN_PLACE:  # asked again: one that is not known may be an engine as well
+        if self.strategy not in IN_PLACE:  # asked again: one that is not known may be an engine as well
             for each in self.optimizers:
                 deepspeed.initialize(optimizer=each)
         self._wrapped = [LightningOptimizer(each, self) for each in self.optimizers]
@@ -242,7 +209,7 @@ class Trainer:
             self._hook("on_validation_start")
             self._hook("on_validation_epoch_start")
             for index, batch in enumerate(batches):
-                batch = tree_map(self._moved, batch)
+                batch = self._moved(batch)
                 self._hook("on_validation_batch_start", batch, index)
                 with self.precision_plugin.forward_context():
                     outputs = self.lightning_module.validation_step(batch, index)
@@ -267,18 +234,12 @@ class Trainer:
         self._hook("on_after_backward")
 
     def _step(self, optimizer, closure=None):
+        if closure is not None:
+            closure()
         if self.scaler is not None:
-            if closure is not None:
-                closure()
             self.scaler.unscale_(optimizer)
-            self._before_step(optimizer)
-            self.scaler.step(optimizer)
-            self.scaler.update()
-        else:
-            if closure is not None:
-                closure()
-            self._before_step(optimizer)
-            optimizer.step()
+        self._before_step(optimizer)
+        step(self.scaler, optimizer)
 
     def _before_step(self, optimizer):
         self._hook("on_before_optimizer_step", optimizer)

@@ -3,14 +3,14 @@
 import torch
 from accelerate import Accelerator
 from torch.utils._pytree import tree_map
+from verifygate.shared import Moved, nothing
 
 import verifygate
 
 MODELS = ("transformers",)
 
 
-def set_seed(seed, deterministic=False):
-    pass
+set_seed = nothing
 
 
 class TrainerState:
@@ -22,36 +22,18 @@ class TrainerControl:
     pass
 
 
-def _nothing(*args, **kwargs):
-    pass
-
-
 class TrainerCallback:
-    on_train_begin = on_epoch_begin = on_step_begin = on_substep_end = on_pre_optimizer_step = _nothing
-    on_optimizer_step = on_step_end = on_evaluate = on_epoch_end = on_train_end = _nothing
+    on_train_begin = on_epoch_begin = on_step_begin = on_substep_end = on_pre_optimizer_step = nothing
+    on_optimizer_step = on_step_end = on_evaluate = on_epoch_end = on_train_end = nothing
 
 
 class TrainingArguments:
     def __init__(
-        self,
-        output_dir="trainer_output",
-        per_device_train_batch_size=8,
-        per_device_eval_batch_size=8,
-        gradient_accumulation_steps=1,
-        learning_rate=5e-5,
-        weight_decay=0.0,
-        max_grad_norm=1.0,
-        num_train_epochs=3.0,
-        max_steps=-1,
-        fp16=False,
-        bf16=False,
-        fp16_full_eval=False,
-        bf16_full_eval=False,
-        gradient_checkpointing=False,
-        use_cpu=False,
-        seed=42,
-        **options,
-    ):
+        self, output_dir="trainer_output", per_device_train_batch_size=8, per_device_eval_batch_size=8,
+        gradient_accumulation_steps=1, learning_rate=5e-5, weight_decay=0.0, max_grad_norm=1.0, num_train_epochs=3.0,
+        max_steps=-1, fp16=False, bf16=False, fp16_full_eval=False, bf16_full_eval=False,
+        gradient_checkpointing=False, use_cpu=False, seed=42, **options
+    ):  # fmt: skip
         self.output_dir = output_dir
         self.train_batch_size = self.per_device_train_batch_size = per_device_train_batch_size
         self.eval_batch_size = self.per_device_eval_batch_size = per_device_eval_batch_size
@@ -64,23 +46,13 @@ class TrainingArguments:
 
 
 class Trainer:
-    log = save_state = _nothing
+    log = save_state = nothing
 
     def __init__(
-        self,
-        model=None,
-        args=None,
-        data_collator=None,
-        train_dataset=None,
-        eval_dataset=None,
-        processing_class=None,
-        model_init=None,
-        compute_loss_func=None,
-        compute_metrics=None,
-        callbacks=None,
-        optimizers=(None, None),
-        **options,
-    ):
+        self, model=None, args=None, data_collator=None, train_dataset=None, eval_dataset=None, processing_class=None,
+        model_init=None, compute_loss_func=None, compute_metrics=None, callbacks=None, optimizers=(None, None),
+        **options
+    ):  # fmt: skip
         self.args = TrainingArguments() if args is None else args
         self.model = model_init() if model is None else model
         self.data_collator, self.compute_loss_func = data_collator, compute_loss_func
@@ -96,14 +68,8 @@ class Trainer:
 
     def _call(self, name):
         for each in self.callbacks:
-            getattr(each, name)(
-                self.args,
-                self.state,
-                self.control,
-                model=self.model,
-                optimizer=self.optimizer,
-                lr_scheduler=self.lr_scheduler,
-            )
+            given = {"model": self.model, "optimizer": self.optimizer, "lr_scheduler": self.lr_scheduler}
+            getattr(each, name)(self.args, self.state, self.control, **given)
 
     # -- what subclasses replace
 
@@ -147,14 +113,11 @@ class Trainer:
 
     def training_step(self, model, inputs, num_items_in_batch=None):
         model.train()
-        inputs = tree_map(self._moved, inputs)
+        inputs = tree_map(Moved(self.args.device), inputs)
         loss = self.compute_loss(model, inputs)
         loss = loss / self.args.gradient_accumulation_steps
         self.accelerator.backward(loss)
         return loss.detach()
-
-    def _moved(self, value):
-        return value.to(self.args.device) if isinstance(value, torch.Tensor) else value
 
     # -- the loop
 
@@ -193,7 +156,7 @@ class Trainer:
 
     def prediction_step(self, model, inputs, prediction_loss_only=True, ignore_keys=None):
         with torch.no_grad():
-            loss, outputs = self.compute_loss(model, tree_map(self._moved, inputs), return_outputs=True)
+            loss, outputs = self.compute_loss(model, tree_map(Moved(self.args.device), inputs), return_outputs=True)
         return loss.detach(), outputs, None
 
     def evaluate(self, eval_dataset=None, ignore_keys=None, metric_key_prefix="eval"):

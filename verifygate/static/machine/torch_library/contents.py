@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from verifygate.base.records import replace
 from verifygate.static.machine.call import Call, Handler
-from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.lattice import atoms
 from verifygate.static.machine.torch_library.dtypes import FLOATS, Dtypes
 from verifygate.static.machine.torch_library.layers import layer
 from verifygate.static.machine.values import (
@@ -109,16 +109,22 @@ def current(call: Call, tensor: Tensor) -> Tensor:
 
 
 def cast_all(call: Call, of: Value, change: Callable[[Tensor], Tensor], *, floats: bool = True) -> None:
-    """Change every parameter and buffer of a module; `floats`: those that are floating-point alone."""
+    """Change every parameter and buffer of a module; `floats`: those that are floating-point alone.
+
+    What hangs on an option keeps it.
+    """
+
+    def changed(value: Value) -> Value:
+        return call.machine.mapped(value, lambda atom: change(atom) if isinstance(atom, Tensor) else atom)
+
     for module in below(call, of):
         own = call.get(module, OWN)
         if own is not None:
-            call.set(module, OWN, joined(change(atom) if isinstance(atom, Tensor) else atom for atom in atoms(own)))
+            call.set(module, OWN, changed(own))
         for name, tensor, _ in list(held(call, module)):
             value = call.get(module, name)
             if name and value is not None and (not floats or not tensor.dtypes or not tensor.dtypes.isdisjoint(FLOATS)):
-                changed = [change(atom) if isinstance(atom, Tensor) else atom for atom in atoms(value)]
-                call.set(module, name, joined(changed))
+                call.set(module, name, changed(value))
 
 
 def set_data(call: Call) -> Value:
