@@ -111,16 +111,6 @@ def _driven_row(row: ContractRow, driven: dict[Aspect, dict[tuple[str, int], Dec
     return contract_row(row.aspect, {*said, *known.values()}, gaps)
 
 
-def _within(runs: Iterable[Run]) -> Iterator[Run]:
-    """The runs that the budget allows."""
-    taken = 0
-    for each in runs:
-        yield each
-        taken += each.outcome.steps
-        if taken >= _STEPS_OF_ALL:
-            return
-
-
 def _row(row: ContractRow, found: Iterable[Cell]) -> ContractRow:
     """What is known of an open row. A gap stays, unless the line it is at is known now."""
     known = [each for each in found if each.aspect is row.aspect and each.dtypes]
