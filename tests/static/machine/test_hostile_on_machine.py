@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from resource import RUSAGE_SELF, getrusage
+
 import pytest
 from run_text import program_of
 
 from verifygate.static.machine.core import Limits
 from verifygate.static.machine.entries import Entry
-from verifygate.static.machine.machine import given_up, run_entries, run_entry
+from verifygate.static.machine.machine import Machine, given_up, run_entries, run_entry
+from verifygate.static.machine.values import Place
 
 _STEPS = 5_000
 SOURCES = {
@@ -70,3 +73,24 @@ def test_a_tree_has_a_budget_and_what_it_leaves_out_is_counted() -> None:
     found = list(run_entries(program, entries, most_steps=4))
     assert [each.steps for each in found] == [3, 1, 0]  # `a` has run already
     assert given_up(found) == {"all entries before it took 4 steps": 1}
+
+
+def test_the_machine_makes_calls_without_mapping_memory_at_any_depth() -> None:
+    calls = 500
+    faults: list[int] = []
+
+    def deeper(depth: int) -> int:
+        if depth > 0:
+            return deeper(depth - 1)
+        if depth < 0:
+            return 0
+        before = getrusage(RUSAGE_SELF).ru_minflt
+        for _ in range(calls):
+            deeper(-1)
+        return getrusage(RUSAGE_SELF).ru_minflt - before
+
+    def observe(_machine: Machine, _place: Place) -> None:
+        faults.extend(deeper(depth) for depth in range(300))
+
+    run_entry(program_of("x = 1\n"), Entry("train.py"), observer=observe)
+    assert max(faults) < calls / 2  # a call past the end of a chunk of frames faults each time
