@@ -107,6 +107,18 @@ def test_without_a_project_a_file_stands_alone(
     (project / ".git").rmdir()
 
     assert checked(capsys, "train.py") == (0, [])
+    main(["check", "train.py"])
+    assert "; read without 2 Python files beside: no one project" in capsys.readouterr().out
+    for paths in ((".",), ("train.py", "helper.py", "other.py")):
+        main(["check", *paths])
+        assert "read without" not in capsys.readouterr().out
+
+
+def test_a_fix_says_which_files_it_does_not_read(project: Path, capsys: pytest.CaptureFixture[str]):
+    main(["fix", "--diff", "train.py"])
+    assert capsys.readouterr().err == "verifygate: read without 2 Python files beside what is named\n"
+    main(["fix", "--diff", "."])
+    assert "read without" not in capsys.readouterr().err
 
 
 def test_the_configuration_says_what_belongs_to_the_project(project: Path, capsys: pytest.CaptureFixture[str]):

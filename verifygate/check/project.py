@@ -43,6 +43,8 @@ class Asked(NamedTuple):
     """Named files that `[project] exclude` matches."""
     homes: frozenset[str] = frozenset()
     """Files that links in the scope lead to: these may be analysed in place of the links."""
+    beside: int = 0
+    """Python files that lie beside named ones of no project, and are not read."""
 
     @property
     def settings(self) -> list[str]:
@@ -93,7 +95,8 @@ def read_asked(
     root = _project_of(places, configured)
     if root is None:
         if text is None and not any(place.name.endswith(SUFFIXES) for place in places):
-            return Asked(named_sources(paths, exclusion), start, exclude=exclusion)
+            beside = left_beside(paths, start)
+            return Asked(named_sources(paths, exclusion), start, exclude=exclusion, beside=beside)
         folders = [place if place.is_dir() else place.parent for place in places]
         root = Path(os.path.commonpath(folders))
         sources = tuple(folder.relative_to(root).as_posix() for folder in folders)
@@ -131,6 +134,14 @@ def named_sources(paths: tuple[str, ...], exclude: tuple[str, ...] | Exclusion) 
     if not sources.files and not sources.unreadable and not _drives(sources):
         raise nothing_found(named, sources)
     return sources
+
+
+def left_beside(paths: tuple[str, ...], start: Path) -> int:
+    """How many Python files lie beside the named files, and are neither named nor in a named folder."""
+    places = {_placed(start, each) for each in paths}
+    folders = {place.parent for place in places if place.is_file()} - places
+    there = (each for folder in folders for each in folder.iterdir() if each.suffix == ".py" and each not in places)
+    return sum(not any(above in places for above in each.parents) for each in there)
 
 
 def _refuse_other_texts(sources: Sources, named: dict[str, str]) -> None:

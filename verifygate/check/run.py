@@ -17,7 +17,7 @@ from verifygate.base.cpu_time import Timings
 from verifygate.check import answer_cache
 from verifygate.check.known_findings import Old, known_old
 from verifygate.check.options import STDIN, CheckOptions
-from verifygate.check.project import Asked, read_asked
+from verifygate.check.project import MARKERS, Asked, read_asked
 from verifygate.check.settings import Judged, contents_of, judged
 from verifygate.config.locate import find
 from verifygate.config.tree_versions import versions_of_tree
@@ -266,6 +266,9 @@ def _not_looked_at(asked: Asked, outcome: AnalysisResult, choice: RuleSelection,
         yield f"{', '.join(outcome.too_new)} not applied: the project supports torch {versions}"
     if asked.left_out:
         yield f"{counted(asked.left_out, 'named path')} left out by `[project] exclude`"
+    if asked.beside:
+        files = counted(asked.beside, "Python file")
+        yield f"read without {files} beside: no one project ({', '.join(MARKERS)}) is around"
     if around:
         yield f"{counted(around, 'file')} of the project around could not be analysed"
 

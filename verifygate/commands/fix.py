@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from verifygate.check.project import named_sources
+from verifygate.base.counts import counted
+from verifygate.check.project import left_beside, named_sources
 from verifygate.check.run import not_analysed_lines, report_of
 from verifygate.commands.options import config_option, split_words
 
@@ -43,6 +44,8 @@ def fix(paths: tuple[str, ...], as_diff: bool, unsafe: bool, select: tuple[str, 
     for finding, reason in sorted(repair.refused, key=lambda each: (each[0].path, each[0].line, each[0].rule)):
         line = repair.lines.get(finding.fingerprint, finding.line) if as_diff else finding.line
         click.echo(f"verifygate: not fixed: {finding.path}:{line}: {finding.rule}: {reason}", err=True)
+    if beside := left_beside(paths, Path.cwd()):
+        click.echo(f"verifygate: read without {counted(beside, 'Python file')} beside what is named", err=True)
     for lost in not_analysed_lines(repair.report.not_analysed):
         click.echo(lost, err=True)
     if as_diff:

@@ -284,6 +284,8 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _look(self, see: Any, *seen: Any) -> None:
+        if torch.cuda.is_current_stream_capturing():
+            return  # what is computed beside would become a part of the graph, and what is read would end its capture
         try:
             see(*seen)
         except Exception as error:

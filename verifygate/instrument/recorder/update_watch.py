@@ -164,8 +164,8 @@ class UpdateWatch:
         watched.steps += 1
         if not _is_turn(watched.steps, FIRST_FINITE) or is_scaled_within(optimizer) or other_modes():
             return
-        if not (parameters := _low(optimizer)):
-            return
+        if not (parameters := _low(optimizer)) or torch.cuda.is_current_stream_capturing():
+            return  # while a CUDA graph is captured, the copies would become a part of it, and run at each replay
         pending = self._pending[id(optimizer)] = Pending(nested=nested)
         with self.unseen():
             if _is_turn(watched.steps, FIRST):
