@@ -32,8 +32,9 @@ def fixes_for(
     found = with_fixes(findings, sources, choice)
     if not proven:
         return found
+    rules = choice._replace(abstract_run=False)  # no rule that it witnesses has a fix
 
     def scan(files: Sources) -> CheckReport:
-        return told(analyse(files, choice, with_constructs=False, merged=False, means=means))
+        return told(analyse(files, rules, with_constructs=False, merged=False, means=means))
 
     return with_edits(found, sources, scan, choice)

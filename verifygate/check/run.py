@@ -185,8 +185,7 @@ def _computed(
             from verifygate.check.fixes import fixes_for
 
             proven = any(FORMATS[each.format].shows_edits for each in options.outputs)
-            rules = choice._replace(abstract_run=False)  # its rules have no fix
-            fixed = fixes_for(report.findings, asked.sources, rules, report_of, means, proven=proven)
+            fixed = fixes_for(report.findings, asked.sources, choice, report_of, means, proven=proven)
             report = replace(report, findings=fixed)
     report = replace(report, fail_on=options.fail_on)
     fails = any(least.is_met_by(each) for each in report.findings)
