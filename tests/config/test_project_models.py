@@ -119,3 +119,8 @@ def test_versions_come_from_pins(project: Path) -> None:
         project / CONFIG, "[static]\n", '[static]\ntorch_version = "2.6"\nframework_versions = {transformers = "5.1"}\n'
     )
     assert load(None, project).selection(["train.py"]).versions == {"transformers": "5.1", "torch": "2.6"}
+
+
+def test_a_named_model_is_left_out_and_says_why(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", MODEL]) == 0
+    assert "1 named path left out: `[static] models` names it" in capsys.readouterr().out

@@ -43,7 +43,7 @@ class BaseRevision:
     @classmethod
     def at(cls, settings: Settings, commit: str) -> BaseRevision:
         """Read and analyse the files of a commit. Raises UsageError as the analysis of today's files does."""
-        selection = settings.static.selection
+        selection = settings.static.selection._replace(models=settings.models)
         return cls(BaseFindings.at(settings.root, commit, lambda path: _is_audited(path, settings), selection))
 
     @property
