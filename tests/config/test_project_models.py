@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from verifygate.attestation.policy_files import policy_files
 from verifygate.check.settings import judged
 from verifygate.cli import main
 from verifygate.config.settings import load, read_settings
 from verifygate.gate.base_policy import ruled
+from verifygate.model import Report
 from verifygate.sources.discovery import read_sources
 
 PAGE = (Path(__file__).parents[2] / "verifygate/docs/models.md").read_text("utf-8")
@@ -98,6 +100,9 @@ def test_a_change_does_not_choose_its_model(project: Path) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "base"]):
         subprocess.run([*git, *command], check=True)
+    main(["run", "--stage", "static", "--report-dir", str(project.parent / "report")])
+    report = Report.model_validate_json((project.parent / "report/report.json").read_text("utf-8"))
+    assert [each.name for each in policy_files(report, project)] == [CONFIG, MODEL]
     edit(project / MODEL, "self.scaler.scale(loss).backward()", "loss.backward()")
     (project / "more.py").write_text('MODELS = ("more",)\n', "utf-8")
     (project / CONFIG).write_text(f'[static]\nmodels = ["{MODEL}", "more.py"]\n', "utf-8")
@@ -119,3 +124,8 @@ def test_versions_come_from_pins(project: Path) -> None:
         project / CONFIG, "[static]\n", '[static]\ntorch_version = "2.6"\nframework_versions = {transformers = "5.1"}\n'
     )
     assert load(None, project).selection(["train.py"]).versions == {"transformers": "5.1", "torch": "2.6"}
+
+
+def test_a_named_model_is_left_out_and_says_why(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", MODEL]) == 0
+    assert "1 named path left out: `[static] models` names it" in capsys.readouterr().out

@@ -40,7 +40,7 @@ class Asked(NamedTuple):
     as_typed: Callable[[str], str] | None = None
     """From a path of the sources to what a person would type; None where these are the same."""
     left_out: int = 0
-    """Named files that `[project] exclude` matches."""
+    """Named files that `[project] exclude` matches, or that are models."""
     homes: frozenset[str] = frozenset()
     """Files that links in the scope lead to: these may be analysed in place of the links."""
     beside: int = 0

@@ -263,8 +263,11 @@ def _not_looked_at(asked: Asked, outcome: AnalysisResult, choice: RuleSelection,
     if outcome.too_new:
         versions = " and ".join(choice.torch_versions)
         yield f"{', '.join(outcome.too_new)} not applied: the project supports torch {versions}"
-    if asked.left_out:
-        yield f"{counted(asked.left_out, 'named path')} left out by `[project] exclude`"
+    models = len(asked.exclude.models & (asked.scope or frozenset()))
+    if models:
+        yield f"{counted(models, 'named path')} left out: `[static] models` names it"
+    if asked.left_out > models:
+        yield f"{counted(asked.left_out - models, 'named path')} left out by `[project] exclude`"
     if asked.beside:
         files = counted(asked.beside, "Python file")
         yield f"read without {files} beside: no one project ({', '.join(MARKERS)}) is around"
