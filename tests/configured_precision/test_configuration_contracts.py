@@ -12,6 +12,7 @@ from verifygate.cli import main
 from verifygate.configured_precision.drivers import Driver, Drivers, changed
 from verifygate.configured_precision.framework_table import frameworks
 from verifygate.sources.configuration_file import ConfigurationFile
+from verifygate.static.registry import load_rules
 
 AXOLOTL = """
 base_model: org/model
@@ -155,6 +156,10 @@ def test_trl_is_a_driver_where_a_launch_line_names_it() -> None:
     assert cells(driver)["compute"] == "bfloat16 @1"
     assert driver.cells["compute"].default == "bf16"
     assert cells(driver)["adapters"] == "bfloat16 @3"
+    whole = text.replace("load_in_4bit: true", "dtype: float16") + "lora_modules_to_save: [lm_head]\nfp16: true\n"
+    (driver,) = drivers(a_dot_yaml=whole, run_dot_sh="trl sft --config a.yaml\n")
+    assert cells(driver)["adapters"] == "float32; modules of `lora_modules_to_save` float16 @5"
+    assert [cell.rule for cell, _ in driver.faults] == ["AMP401"]
 
 
 def test_torchtune_has_no_autocast_and_no_master_copy() -> None:
@@ -257,6 +262,12 @@ def test_several_documents_and_data_are_no_drivers() -> None:
     [
         ("rl: dpo\nadapter: qlora\nload_in_4bit: true\n", "gradients", "bfloat16 @7"),
         ("rl: dpo\nadapter: lora\n", "gradients", "float32 @8"),
+        (
+            "adapter: lora\nlora_modules_to_save: [lm_head]\n",
+            "gradients",
+            "float32; modules of `lora_modules_to_save` bf",
+        ),
+        ("bf16: false\nadapter: lora\nlora_modules_to_save: [lm_head]\n", "gradients", "float32 @"),
         ("rl: orpo\nadapter: qlora\nload_in_4bit: true\n", "adapters", "? adapters of quantised weights under this"),
         ("optimizer: adamw_bnb_8bit\n", "optimizer state", "8 bits in blocks; float32 for embeddings and for tensors"),
         (
@@ -293,6 +304,7 @@ def test_every_row_of_every_table_names_its_source_and_cells_that_are_there() ->
         for row in framework.rows:
             assert row.read
             assert (row.value is None) == bool(row.gap), row
+            assert not row.rule or row.rule in load_rules(), row
             asked = {key[1:] for key in row.when if key.startswith("$")}
             assert asked <= names, row
             assert {key[1:] for key in row.when if key.startswith("@")} <= framework.names.keys(), row
