@@ -230,6 +230,27 @@ def test_what_a_composition_leaves_open_is_no_default(entry: str, why: str) -> N
     assert values(HYDRA | {"conf/train.yaml": main})["compute"] == why
 
 
+def test_defaults_of_other_files_are_no_composition() -> None:
+    files = {
+        "deploy/values.yaml": "defaults:\n  - {{ .Values.x }}\n",
+        "deploy/roles.yaml": "defaults:\n  - base\n---\ndefaults:\n  - base\n",
+        ".github/workflows/a.yml": "defaults:\n  run: {shell: bash}\njobs: {trainer: {precision: 16}}\n",
+    }
+    read = Drivers(ConfigurationFile(path, data=text.encode()) for path, text in files.items())
+    assert (read.all(), read.broken) == ([], {})
+    broken = HYDRA | {"conf/model/mine.yaml": "a: ["}
+    read = Drivers(ConfigurationFile(path, data=text.encode()) for path, text in broken.items())
+    assert read.all() == []
+
+
+def test_two_launches_of_one_file_with_other_files_beside_it_are_two() -> None:
+    line = "python main.py fit --config a.yaml --config {}.yaml\n"
+    files = {"a.yaml": CLI, "b.yaml": "trainer: {precision: 16-true}\n", "c.yaml": "trainer: {precision: bf16-true}\n"}
+    found = drivers({**files, "run.sh": line.format("b") + line.format("c")})
+    assert [each.cells["weights"].value for each in found] == ["float16", "bfloat16"]
+    assert [each.title for each in found] == [f"a.yaml as run.sh:{n} launches it" for n in (1, 2)]
+
+
 def test_a_package_says_where_a_file_lands() -> None:
     main = "defaults:\n  - setup: fast\nmodel: {x: 1}\n"
     fast = "# @package _global_\ntrainer:\n  _target_: pytorch_lightning.Trainer\n  precision: bf16-true\n"

@@ -43,7 +43,7 @@ _EXEC_FORM = re.compile(r"""["']\s*,\s*["']""")
 _MAX_LINE = 8 * 1024
 """A longer line is none that somebody launches a training by."""
 _CONFIG_PATH = re.compile(r"--config-(?:path|dir)[ =](?P<folder>\S+)|(?P<program>\S+)\.py\b")
-_DEFAULTS = re.compile(rb"^defaults[ \t]*:", re.MULTILINE)
+_DEFAULTS = re.compile(rb"^defaults[ \t]*:[ \t]*(?:\[|(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*+[ \t]*-)", re.MULTILINE)
 """What makes a file a primary configuration of Hydra."""
 _QUOTES = re.compile(r"""[\["'\]]""")
 
@@ -146,19 +146,23 @@ class Drivers:
         found: dict[tuple[str, str], Driver] = {}
         for each in self._launches:
             if (document := self._handed(each)) is not None and each.framework.takes(document.root):
-                key = (each.file, f"{each.path}:{each.line}" if each.given else each.accelerate)
+                key = (each.file, f"{each.path}:{each.line}" if each.given or each.more else each.accelerate)
                 found.setdefault(key, self._driver(each.framework, each.file, document, each))
         launched = {path for path, _ in found}.union(*(each.more for each in self._launches))
         for path, file in self._files.items():
             is_named = path in self._named
             if path in launched or (file.is_test and not is_named) or file.suffix not in DOCUMENTS:
                 continue
-            composes = file.suffix in (".yaml", ".yml") and _DEFAULTS.search(file.data) is not None
-            asking = [each for each in frameworks() if composes or each.may_own(file.data)]
+            asking = [each for each in frameworks() if each.may_own(file.data)]
+            known = len(self.broken)
+            composes = not asking and file.suffix in (".yaml", ".yml") and _DEFAULTS.search(file.data) is not None
+            asking = [*frameworks()] if composes else asking
             document = self._whole(path) if asking or (is_named and not file.data) else None
             owner = next((each for each in asking if document is not None and each.owns(document.root)), None)
             if owner is not None and document is not None:
                 found[path, ""] = self._driver(owner, path, document, None)
+            elif composes and not is_named:
+                self.broken = dict([*self.broken.items()][:known])  # nothing says that it is a framework's
         return [found[key] for key in sorted(found)]
 
     def document(self, path: str) -> Item | None:
@@ -232,11 +236,12 @@ class Drivers:
                 unread["accelerate"] = f"`--config_file {launch.accelerate}`: that file is not here, or cannot be read"
         cells = Evaluation(framework, documents, given, unread, whole.holes).cells()
         place = (launch.path, launch.line) if launch is not None else None
+        overrides = launch is not None and bool(launch.given or launch.more)
         unsure = launch.unsure if launch is not None else self._by_variable.get(framework.name, "")
         if launch is None and whole.files:
             unsure = unsure or "unless options of Hydra on a command line say otherwise"
         return Driver(
-            framework=framework, path=path, launched=place, has_overrides=bool(given), unsure=unsure, cells=cells,
+            framework=framework, path=path, launched=place, has_overrides=overrides, unsure=unsure, cells=cells,
             files=frozenset(file for file, _ in documents.values()) | whole.files,
         )  # fmt: skip
 
