@@ -230,6 +230,12 @@ def test_what_a_composition_leaves_open_is_no_default(entry: str, why: str) -> N
     assert values(HYDRA | {"conf/train.yaml": main})["compute"] == why
 
 
+def test_a_package_without_end_is_not_followed() -> None:
+    deep = f"# @package {'a.' * 5_000}a\nx: 1\n"
+    files = {"t.yaml": "defaults: [b, c]\ntrainer: {_target_: lightning.Trainer}\nmodel: {}\n", "b.yaml": deep}
+    assert values({**files, "c.yaml": deep})["compute"] == "? `b` names a file that is not here"
+
+
 def test_defaults_of_other_files_are_no_composition() -> None:
     files = {
         "deploy/values.yaml": "defaults:\n  - {{ .Values.x }}\n",

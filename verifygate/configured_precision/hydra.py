@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from verifygate.base.records import record
-from verifygate.configured_precision.document import Item
+from verifygate.configured_precision.document import MAX_DEPTH, Item
 from verifygate.sources.file import SourceFile
 
 _MAIN = re.compile(rb"(?:hydra\.main|initialize|initialize_config_dir|compose)\(([^)]*)\)")
@@ -97,6 +97,8 @@ class _Walk:
         if (said := _PACKAGE.match(data)) is not None:
             words = said[1].decode("ascii", "replace").split(".")
             package = package if words == ["_group_"] else tuple(each for each in words if each != "_global_")
+        if len(package) > MAX_DEPTH:
+            return
         own = Composed(path, package, place)
         defaults = document.get("defaults")
         entries = defaults.value if defaults is not None and isinstance(defaults.value, list) else []
