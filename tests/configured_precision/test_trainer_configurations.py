@@ -73,11 +73,14 @@ def test_torchtitan_shards_float32_weights_and_computes_in_bfloat16() -> None:
         ("[checkpoint]\nenable = true", "export", "float32"),
         ('[checkpoint]\nenable = true\nexport_dtype = "float16"', "export", "float16"),
         ('[checkpoint]\nenable = true\nexport_dtype = "float16"\nlast_save_model_only = false', "export", "float32"),
+        ("tensor_parallel_degree = 8", "compute", "? `training.tensor_parallel_degree` is a key of an older version"),
+        ("[checkpoint]\nenable_checkpoint = true", "export", "? `checkpoint.enable_checkpoint` is a key of an older"),
         ('[optimizer]\nname = "Muon"', "optimizer state", "? this optimizer is none of torchtitan's own"),
     ],
 )
 def test_what_torchtitan_makes_of_a_key(keys: str, row: str, value: str) -> None:
-    assert values({"a.toml": f"{TITAN}{keys}\n"})[row] == value
+    found = values({"a.toml": f"{TITAN}{keys}\n"})[row]
+    assert found.startswith(value) if value.startswith("?") else found == value
 
 
 @pytest.mark.parametrize(
