@@ -225,6 +225,8 @@ def test_hydra_is_composed_before_it_is_read() -> None:
         ("  - trainer@model.inner: other\n", "bfloat16"),
         ("  - optional trainer: other\n", "bfloat16"),
         ("  - trainer: other\n", "? `trainer: other` names a file that is not here"),
+        ("  - override hydra/job_logging: colour\n", "bfloat16"),
+        ("  - override /trainer: cpu\n", "? `override /trainer: cpu` replaces another entry, which is not followed"),
         ("  - trainer: ${oc.env:T}\n", "? `trainer: ${oc.env:T}` is chosen when the program starts"),
     ],
 )

@@ -15,7 +15,7 @@ from verifygate.base.records import record, replace
 from verifygate.configured_precision.commands import logical_lines
 from verifygate.configured_precision.document import DocumentError, Item, merged, parse, placed
 from verifygate.configured_precision.framework_table import Cell, Evaluation, Framework, at, frameworks, text_of
-from verifygate.configured_precision.hydra import NotComposed, composed_from
+from verifygate.configured_precision.hydra import ABSENT, NotComposed, composed_from
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import (
     OF_CONFIGURATION,
@@ -190,7 +190,7 @@ class Drivers:
         for path in launch.more:
             document = self.document(path) if path in self._files else None
             if document is None:
-                holes.append(NotComposed(launch.path, launch.line, path, (), is_absent=True))
+                holes.append(NotComposed(launch.path, launch.line, path, (), ABSENT))
             else:
                 root = merged(root, placed(document, path))
                 files.add(path)
