@@ -15,7 +15,7 @@ from verifygate.base.records import record, replace
 from verifygate.configured_precision.commands import logical_lines
 from verifygate.configured_precision.document import DocumentError, Item, merged, parse, placed
 from verifygate.configured_precision.framework_table import Cell, Evaluation, Framework, at, frameworks, text_of
-from verifygate.configured_precision.hydra import NotComposed, composed_from
+from verifygate.configured_precision.hydra import ABSENT, NotComposed, composed_from
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import (
     OF_CONFIGURATION,
@@ -45,7 +45,7 @@ _EXEC_FORM = re.compile(r"""["']\s*,\s*["']""")
 _MAX_LINE = 8 * 1024
 """A longer line is none that somebody launches a training by."""
 _CONFIG_PATH = re.compile(r"--config-(?:path|dir)[ =](?P<folder>\S+)|(?P<program>\S+)\.py\b")
-_DEFAULTS = re.compile(rb"^defaults[ \t]*:", re.MULTILINE)
+_DEFAULTS = re.compile(rb"^defaults[ \t]*:[ \t]*(?:\[|(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*+[ \t]*-)", re.MULTILINE)
 """What makes a file a primary configuration of Hydra."""
 _QUOTES = re.compile(r"""[\["'\]]""")
 
@@ -162,12 +162,16 @@ class Drivers:
             is_named = path in self._named
             if path in launched or (file.is_test and not is_named) or file.suffix not in DOCUMENTS:
                 continue
-            composes = file.suffix in (".yaml", ".yml") and _DEFAULTS.search(file.data) is not None
-            asking = [each for each in frameworks() if composes or each.may_own(file.data)]
+            asking = [each for each in frameworks() if each.may_own(file.data)]
+            known = len(self.broken)
+            composes = not asking and file.suffix in (".yaml", ".yml") and _DEFAULTS.search(file.data) is not None
+            asking = [*frameworks()] if composes else asking
             document = self._whole(path) if asking or (is_named and not file.data) else None
             owner = next((each for each in asking if document is not None and each.owns(document.root)), None)
             if owner is not None and document is not None:
                 found[path, ""] = self._driver(owner, path, document, None)
+            elif composes and not is_named:
+                self.broken = dict([*self.broken.items()][:known])  # nothing says that it is a framework's
         return [found[key] for key in sorted(found)]
 
     def document(self, path: str) -> Item | None:
@@ -195,7 +199,7 @@ class Drivers:
         for path in launch.more:
             document = self.document(path) if path in self._files else None
             if document is None:
-                holes.append(NotComposed(launch.path, launch.line, path, (), is_absent=True))
+                holes.append(NotComposed(launch.path, launch.line, path, (), ABSENT))
             else:
                 root = merged(root, placed(document, path))
                 files.add(path)
@@ -241,12 +245,12 @@ class Drivers:
                 unread["accelerate"] = f"`--config_file {launch.accelerate}`: that file is not here, or cannot be read"
         cells = Evaluation(framework, documents, given, unread, whole.holes).cells()
         place = (launch.path, launch.line) if launch is not None else None
+        overrides = any(not key.startswith(_LAUNCH) for key in given) or bool(launch is not None and launch.more)
         unsure = launch.unsure if launch is not None else self._by_variable.get(framework.name, "")
         if launch is None and whole.files:
             unsure = unsure or "unless options of Hydra on a command line say otherwise"
         return Driver(
-            framework=framework, path=path, launched=place, unsure=unsure, cells=cells,
-            has_overrides=any(not key.startswith(_LAUNCH) for key in given),
+            framework=framework, path=path, launched=place, has_overrides=overrides, unsure=unsure, cells=cells,
             files=frozenset(file for file, _ in documents.values()) | whole.files,
         )  # fmt: skip
 
