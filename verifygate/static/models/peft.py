@@ -78,9 +78,9 @@ class _Injection:
         is_loaded = isinstance(module, PreTrainedModel)
         for name, child in module.named_children():
             if self._is_saved(name, is_loaded):
-                module.add_module(name, _Saved(child, self.name))
+                module.register_module(name, _Saved(child, self.name))
             elif name == "layer" if is_loaded else isinstance(child, torch.nn.Linear) and self._is_target(name):
-                module.add_module(name, _Adapted(child, self.config.r, self.name, self.autocast))
+                module.register_module(name, _Adapted(child, self.config.r, self.name, self.autocast))
 
     def _is_saved(self, name, is_loaded):
         wanted = self.config.modules_to_save
@@ -96,9 +96,9 @@ class _Injection:
 def _without(module):
     for name, child in module.named_children():
         if isinstance(child, _Adapted):
-            module.add_module(name, child.base_layer)
+            module.register_module(name, child.base_layer)
         elif isinstance(child, _Saved):
-            module.add_module(name, child.modules_to_save[child.name])
+            module.register_module(name, child.modules_to_save[child.name])
 
 
 class PeftModel(torch.nn.Module):
