@@ -226,6 +226,8 @@ def _with_abstract_run(
         from verifygate.static.abstract_run import abstract_run, joined  # a check without it does not load the machine
 
         seen = abstract_run(analysis)
+        if task.lets_go:
+            analysis.program.let_go()  # it has looked for words in every file
         new = [
             (loaded[code], _at_most_likely(_settled(match, loaded[code].rule, analysis), analysis))
             for code, each in seen.matches.items()
