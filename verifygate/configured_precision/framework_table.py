@@ -39,7 +39,8 @@ class Row(NamedTuple):
     gap: str
     """Why the value is not known, in place of one."""
     by: str
-    """The key whose place is that of the cell; else that of the first of `when` that the file sets."""
+    """The key whose place is that of the cell, or several with `|`, of which the first that is set counts; else that of
+    the first of `when` that the file sets."""
     read: str
     rule: str
     """The code of the rule that what it says breaks, or nothing."""
@@ -293,7 +294,7 @@ class Evaluation:
 
     def _of_row(self, row: Row, asked: list[Known]) -> Cell:
         """The cell as a row says it, at the place of the key that decides."""
-        ours = [self._known(key) for key in ([row.by] if row.by else row.when)]
+        ours = [self._known(key) for key in (row.by.split("|") if row.by else row.when)]
         named = [self._known(f"${each}") for each in _CELL.findall(row.value or "")]
         deciding = [each for each in (ours if row.by else named + ours) if each.key or each.is_set] or asked
         place = next((each for each in deciding if each.is_set), deciding[0] if deciding else self._nothing(""))
