@@ -195,6 +195,14 @@ class Attributes(Core):
             self.library_handlers[asked] = next((each for each in found if each is not None), None)
         return self.library_handlers[asked]
 
+    def library_function(self, name: str) -> Handler | None:
+        """A handler for a function or class of a library."""
+        asked = ("function", name, "")
+        if asked not in self.library_handlers:
+            found = (each.function(name) for each in self.libraries)
+            self.library_handlers[asked] = next((each for each in found if each is not None), None)
+        return self.library_handlers[asked]
+
     def library_attribute(self, owner: str, name: str, receiver: Value, site: Hashable) -> Value | None:
         """What a library says of an attribute: its value, or a method that waits to be called."""
         read = self.library_handler("attribute", owner, name)

@@ -305,10 +305,9 @@ class Calls(Memo, Attributes):
         return self.handled(handler, method.name, site, args, keywords, method.receiver)
 
     def _call_library(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value], site: Hashable) -> Value:
-        for library in self.libraries:
-            handler = library.function(name)
-            if handler is not None:
-                return self.handled(handler, name, site, args, keywords)
+        handler = self.library_function(name)
+        if handler is not None:
+            return self.handled(handler, name, site, args, keywords)
         owner, _, method = name.rpartition(".")
         if args and (handler := self.library_handler("method", owner, method)) is not None:
             return self.handled(handler, method, site, args[1:], keywords, args[0])

@@ -110,6 +110,8 @@ class Running:
     """What runs at each `yield`."""
     loops: list[tuple[int, int]] = field(default_factory=list)
     """First and last line of the loops around, outermost first."""
+    place: Place | None = None
+    """Its line, or an earlier one, as a place, once that has been asked for."""
 
 
 class Core:
@@ -195,10 +197,12 @@ class Core:
     @property
     def place(self) -> Place:
         """Where the machine is: in a library's model, the line of the project that called into it."""
-        here = self._inner_frame
-        return Place(here.module.path, here.line)
+        here = self._inner_frame()
+        found = here.place
+        if found is None or found.line != here.line:
+            found = here.place = Place(here.module.path, here.line)
+        return found
 
-    @property
     def _inner_frame(self) -> Running:
         """The innermost frame that is the project's own."""
         here = self.frame
@@ -244,7 +248,7 @@ class Core:
         grad = self.field(PROCESS, "grad")
         if isinstance(grad, Constant):
             attributes.setdefault("grad_mode", bool(grad.value))
-        here = self._inner_frame
+        here = self._inner_frame()
         event = self.made.event(kind, here.module.path, here.symbol, here.line, attributes)
         is_partial = bool(self.partial) or self.is_over_budget
         self.trace.events[self.made.emitted(event, self.state.decisions, is_partial, seen)] = None
@@ -286,8 +290,9 @@ class Core:
         receiver: Value = NONE,
     ) -> Value:
         """What a library's handler makes of a call."""
-        call = Call(cast(Machinery, self), name, site, args, dict(keywords or {}), receiver)
-        call.is_open = call.keywords.pop(REST, None) is not None
+        call = Call(cast(Machinery, self), name, site, args, dict(keywords) if keywords else {}, receiver)
+        if keywords:
+            call.is_open = call.keywords.pop(REST, None) is not None
         return handler(call)
 
     # -- fields and objects --------------------------------------------------------------------------------------
