@@ -282,6 +282,8 @@ def _constant(expr: ast.expr) -> str | None:
     match expr:
         case ast.Constant(value=str() | int() as value) if not isinstance(value, bool):
             return repr(value)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if not isinstance(value, bool):
+            return repr(-value)
         case ast.Attribute(value=ast.Name() | ast.Attribute() as holder, attr=member) if member.isupper():
             name = last_name(holder)
             return f"{name}.{member}" if name[:1].isupper() and not name.isupper() else None

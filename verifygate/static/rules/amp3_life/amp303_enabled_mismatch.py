@@ -279,20 +279,18 @@ def _stays_on(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | No
 def _left_alone(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | None:
     """A float16 region that is always on, whose scaler a setting turns off."""
     enabled = use.scaler.enabled
-    if region.region.enabled is not None or region.region.made is None or region.region.instead:
-        return None
-    if enabled is None or not isinstance(enabled.expr, ast.Name | ast.Attribute | ast.Compare):
+    always_on = region.region.enabled is None and region.region.made is not None and not region.region.instead
+    if not always_on or enabled is None or not isinstance(enabled.expr, ast.Name | ast.Attribute | ast.Compare):
         return None
     if region.region.optional and not _is_left_out_for_a_device(region, analysis):
         return None
-    if analysis.evaluator.truth(enabled.expr, enabled.frame) is not None:
-        return None
-    if analysis.dtype_values.compare(enabled.expr, enabled.frame):
-        return None  # it asks for the dtype, of the region say, and that is float16
-    text = analysis.condition_texts.with_definitions(enabled.expr, enabled.frame, _ONE_STEP)
-    if re.search(_ASKS_FOR_DEVICE, text) or not (words := words_of(text)) & SPEAK_OF_PRECISION:
-        return None
     if analysis.region_dtypes.of(region) != {Dtype.FLOAT16}:
+        return None
+    test, frame = enabled.expr, enabled.frame
+    if analysis.evaluator.truth(test, frame) is not None or analysis.dtype_values.compare(test, frame):
+        return None
+    text = analysis.condition_texts.with_definitions(test, frame, _ONE_STEP)
+    if re.search(_ASKS_FOR_DEVICE, text) or not (words := words_of(text)) & SPEAK_OF_PRECISION:
         return None
     near = {region.function, use.function, *(site.caller for site in analysis.call_graph.sites(region.function))}
     branches = (node for function in near for node in (*function.of_kind(ast.If), *function.of_kind(ast.IfExp)))

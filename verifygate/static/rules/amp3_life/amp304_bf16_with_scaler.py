@@ -171,11 +171,20 @@ def _for_a_framework(scaler: ScalerAllocation, analysis: Analysis) -> Iterable[M
         return
 
 
+def _dtypes(region: WrittenRegion, use: Use, analysis: Analysis) -> frozenset[Dtype]:
+    """The dtypes of a region; of one that the class inherits whose method makes the scaler, those in its objects."""
+    evaluator, made, dtype = analysis.evaluator, use.scaler.function.owner, region.region.dtype
+    inherited = made is not None and region.function.owner in evaluator.linearised(made)[1:]
+    if not inherited or dtype is None or dtype.frame is not evaluator.root_frame(region.function):
+        return analysis.region_dtypes.of(region)
+    return analysis.dtype_values.of(dtype.expr, evaluator.heirs_frame(region.function, made))
+
+
 def _judge(use: Use, analysis: Analysis) -> Iterable[Match]:
     place = Location(use.function, use.call)
     conditions = analysis.scaler_regions.conditions(use)
     regions = use.regions or analysis.scaler_regions.in_models_of(use)
-    dtypes = [analysis.region_dtypes.of(region) for region in regions]
+    dtypes = [_dtypes(region, use, analysis) for region in regions]
     steps = ((place, "the scaler"), *((region.place, "the region") for region in regions))
     misnamed = {*dtypes} == {frozenset({Dtype.FLOAT16})} and all(
         analysis.condition_texts.is_on_for_bfloat16_only(region) for region in regions
