@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from verifygate.base.records import replace
 from verifygate.events.record import Kind
 from verifygate.static.machine.call import Call
-from verifygate.static.machine.lattice import atoms, cases
+from verifygate.static.machine.lattice import atoms, cases, contradict
 from verifygate.static.machine.observations import Loaded, Optimized, Rate, Weights
 from verifygate.static.machine.torch_library.contents import OWN, all_held, cast_all
 from verifygate.static.machine.torch_library.dtypes import Dtypes
@@ -57,9 +57,12 @@ def freeze_all(call: Call, of: Value, wanted: Value) -> None:
             freeze(call, Part(module.address, name), wanted)
 
 
-def weights_in(call: Call, value: Value) -> Iterator[Weights]:
-    """The parameters among a value, each with what it may be now."""
-    for atom, when in cases(value):
+def weights_in(call: Call, value: Value, having: Decisions = NO_DECISIONS) -> Iterator[Weights]:
+    """The parameters among a value that is there under the decisions `having`, each with what it may be now."""
+    for atom, decided in cases(value):
+        when = having | decided
+        if contradict(having, decided):
+            continue
         if isinstance(atom, Tensor) and atom.is_parameter and atom.parameters:
             for part in sorted(atom.parameters, key=_order):
                 yield from weights_of(call, part, when)
@@ -80,6 +83,8 @@ def weights_of(call: Call, part: Part, when: Decisions = NO_DECISIONS) -> Iterat
     value = own if own is not None else call.get(part.module, OWN)
     trained = is_trained(call, part)
     for atom, decided in cases(value) if value is not None else ():
+        if contradict(when, decided):
+            continue
         if isinstance(atom, Tensor):
             yield Weights(part, atom.dtypes, atom.place, atom.rounded, when | decided, trained, atom.reason)
         elif isinstance(atom, Unknown):
@@ -102,13 +107,15 @@ def weights_of_module(call: Call, of: Value) -> tuple[Weights, ...]:
     return tuple(each for part in parts for each in weights_of(call, part))
 
 
-def optimized(call: Call, optimizer: Object, held: Iterator[Value], groups: Iterator[Items]) -> Optimized:
+def optimized(
+    call: Call, optimizer: Object, held: Iterator[tuple[Value, Decisions]], groups: Iterator[Items]
+) -> Optimized:
     """An optimizer and the parameters that it holds."""
     cls = optimizer.cls
     package = cls.cls.module.package if isinstance(cls, ClassValue) and cls.cls is not None else ""
     bases = cls.library_bases if isinstance(cls, ClassValue) and not package else ()
     name = f"{package}.{cls.name}" if package else next(iter(bases), cls.name)
-    weights = tuple(dict.fromkeys(each for value in held for each in weights_in(call, value)))
+    weights = tuple(dict.fromkeys(each for value, when in held for each in weights_in(call, value, when)))
     given = call.get(optimizer, RATE) or NONE
     rates = [each.get("lr") or given for each in groups] or [given]
     scaled = call.get(optimizer, SCALED_STEP)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from verifygate.base.records import replace
 from verifygate.events.record import Kind as Event
 from verifygate.static.machine.call import Call, Handler
-from verifygate.static.machine.lattice import atoms, joined
+from verifygate.static.machine.lattice import atoms, cases, contradict, joined
 from verifygate.static.machine.observations import Optimized
 from verifygate.static.machine.torch_library import gradient_hooks
 from verifygate.static.machine.torch_library.contents import current
@@ -16,14 +16,17 @@ from verifygate.static.machine.torch_library.observed import RATE, SCALED_STEP, 
 from verifygate.static.machine.torch_library.tensors import tensors_in
 from verifygate.static.machine.values import (
     FALSE,
+    NO_DECISIONS,
     NONE,
     NUMBER,
     TRUE,
     Constant,
     Container,
+    Decisions,
     Items,
     LibraryName,
     Object,
+    OneOf,
     Tensor,
     Tuple,
     Unknown,
@@ -100,7 +103,7 @@ def _fill_optimizer(call: Call, made: Object) -> None:
 
 def _seen(call: Call, optimizer: Object) -> Optimized:
     """What rules read of an optimizer as it is now."""
-    return optimized(call, optimizer, held_by(call, optimizer), groups_of(call, optimizer))
+    return optimized(call, optimizer, _held_when(call, optimizer), groups_of(call, optimizer))
 
 
 def _initialize(call: Call) -> Value:
@@ -111,11 +114,16 @@ def _initialize(call: Call) -> Value:
 
 def _groups(call: Call, given: Value) -> Value:
     """A list of dicts, as torch makes of parameters or of groups of them."""
-    items = call.elements(given)
-    kinds = {isinstance(atom, Container) and atom.kind == "dict" for value in items.all for atom in atoms(value)}
-    if kinds == {True}:
+    ways = [(call.elements(atom), when) for atom, when in cases(given)]
+    values = (value for items, _ in ways for value in items.all)
+    if {isinstance(atom, Container) and atom.kind == "dict" for value in values for atom in atoms(value)} == {True}:
+        items = ways[0][0] if len(ways) == 1 else call.elements(given)
         return call.listed(items.values, items.rest)
-    parameters = call.machine.new_container("list", (call.site, "parameters"), items)
+    lists = tuple(
+        (call.machine.new_container("list", (call.site, "parameters", number), items), when)
+        for number, (items, when) in enumerate(ways)
+    )
+    parameters = lists[0][0] if len(lists) == 1 else OneOf(lists)
     rest = Unknown("an option of an optimizer", call.place)
     group = call.machine.new_container("dict", (call.site, "group"), Items(("params",), (parameters,), rest))
     return call.listed([group])
@@ -123,16 +131,26 @@ def _groups(call: Call, given: Value) -> Value:
 
 def held_by(call: Call, optimizer: Value) -> Iterator[Value]:
     """The parameters of an optimizer, as far as they are known, and what is not."""
+    return (value for value, _ in _held_when(call, optimizer))
+
+
+def _held_when(call: Call, optimizer: Value) -> Iterator[tuple[Value, Decisions]]:
+    """The same, with the decisions under which the optimizer has them."""
     for atom in atoms(optimizer):
         groups = call.get(atom, _GROUPS) if isinstance(atom, Object) else None
         if groups is None:
-            yield Unknown("the parameters of an optimizer", call.place)
+            yield Unknown("the parameters of an optimizer", call.place), NO_DECISIONS
             continue
         for group in call.elements(groups).all:
             for each in atoms(group):
                 items = call.machine.items(each)
                 params = items.get("params") if items is not None else None
-                yield from call.elements(params).all if params is not None else (each,)
+                for given, when in cases(params if params is not None else each):
+                    call.state.ask(when)
+                    if contradict(when, call.state.decisions):
+                        continue
+                    known = call.elements(given).all if params is not None else (given,)
+                    yield from ((value, when) for value in known)
 
 
 def groups_of(call: Call, optimizer: Object) -> Iterator[Items]:
