@@ -106,7 +106,7 @@ IN_A_HANDLER = f"{NET}{ADAM}try:\n    print(net)\nexcept ValueError:\n    optimi
     [
         (NET + ADAM + LOOP, ""),
         (FABRIC.format("'ddp'"), ""),
-        (FABRIC.format("made_elsewhere()"), "no model of `deepspeed.initialize`"),
+        (FABRIC.format("made_elsewhere()"), "no model of `deepspeed.DeepSpeedConfig`"),
         (BY_OPTION, "args.low"),
         (BY_RATE, "the learning rate is not known"),
         (HANDED_ON, "no step of the optimizer is seen"),

@@ -7,7 +7,7 @@ import ast
 from verifygate.static.machine.attributes import Attributes, module_address
 from verifygate.static.machine.core import EndedError, Running
 from verifygate.static.machine.memo import Given, Memo
-from verifygate.static.machine.values import NONE, LibraryName, ModuleValue, Unknown, Value, constant
+from verifygate.static.machine.values import ABSENT, NONE, LibraryName, ModuleValue, Unknown, Value, constant
 from verifygate.static.symbols.program import Module
 
 
@@ -106,9 +106,10 @@ class Imports(Memo, Attributes):
             self.remembered(Given((path, path == self.main), None, {}, self.root), lambda: self._load(path))
 
     def load_model(self, module: Module) -> None:
-        """Run the body of a library's model, if that has not begun yet."""
+        """Run the body of a library's model, if that has not begun yet; a branch does not have what another one ran."""
         self.asked_for(module.path)
-        if module.path not in self.modules_loaded:
+        is_there = self.state.store.read(module_address(module.path), "__name__") is not ABSENT
+        if module.path not in self.modules_loaded or not is_there:
             self.remembered(Given((module.path, False), None, {}, self.root), lambda: self._run_body(module))
 
     def _load(self, path: str) -> Value:

@@ -95,6 +95,7 @@ class Accelerator:
             or "deepspeed_plugins" in options
             or "fsdp_plugin" in options
             or "megatron_lm_plugin" in options
+            or os.environ.get("ACCELERATE_USE_DEEPSPEED", "false") == "true"
         )
         self.device_placement = device_placement
         self.device = torch.device("cuda" if torch.cuda.is_available() and not cpu else "cpu")

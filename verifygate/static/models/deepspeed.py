@@ -139,7 +139,7 @@ def initialize(
 ):
     config = config_params if config is None else config
     if not isinstance(config, dict):
-        engine = deepspeed.engine_of_a_file(model, optimizer, model_parameters)
+        engine = deepspeed.DeepSpeedConfig(model, optimizer, model_parameters)
         return engine, engine, training_data, lr_scheduler
     engine = DeepSpeedEngine(model, optimizer, model_parameters, config)
     return engine, engine.optimizer, training_data, lr_scheduler

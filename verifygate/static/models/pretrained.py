@@ -49,6 +49,8 @@ class PreTrainedModel(torch.nn.Module):
             self.layer = torch.nn.Linear(1, 1, bias=False, dtype=dtype)
         self.norm = torch.nn.LayerNorm(1, dtype=dtype)
         self.lm_head = torch.nn.Linear(1, 1, bias=False, dtype=dtype)
+        if bits < 16:
+            self.requires_grad_(False)  # of such a model adapters are trained
 
     @property
     def dtype(self):

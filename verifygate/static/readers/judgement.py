@@ -46,7 +46,10 @@ def judged(
     `violating` are the decisions under which each violating state holds; `all_states`: no other state is known or may
     be. What hangs on an option names the option and the value that it violates for.
     """
-    ways = [emitted.decisions] if all_states else [emitted.decisions | each for each in violating]
+    each_way = list(violating)
+    if all_states and each_way:  # what they have in common is when there is such a state at all
+        each_way = [frozenset.intersection(*each_way)]
+    ways = [emitted.decisions | each for each in each_way] or [emitted.decisions]
     decided = min((options(each) for each in ways), key=lambda each: (len(each), each), default=[])
     if decided:
         return Judged(False, " and ".join(decided))

@@ -132,7 +132,7 @@ def test_what_a_trainer_loads_by_name() -> None:
     assert said(Aspect.WEIGHTS, runs(GIVEN_BY_NAME.format(options=None))) == {("float32", 3)}
     found = runs(GIVEN_BY_NAME.format(options='{"dtype": "bfloat16"}'))
     assert said(Aspect.WEIGHTS, found) == {("bfloat16", 3)}
-    assert faults(found) == [(3, True)]
+    assert faults(found) == [(3, False)], "a launcher may bring DeepSpeed, whose optimizer steps copies"
 
 
 def test_hooks_on_gradients_run_in_the_backward() -> None:
