@@ -12,6 +12,7 @@ import pytest
 from verifygate.attestation.policy_files import policy_files
 from verifygate.check.settings import judged
 from verifygate.cli import main
+from verifygate.config.policy import policy_of
 from verifygate.config.settings import load, read_settings
 from verifygate.gate.base_policy import ruled
 from verifygate.model import Report
@@ -69,7 +70,7 @@ def test_a_model_is_no_source_and_is_named(project: Path) -> None:
     sources = read_sources(settings.root, settings.sources, settings.exclusion)
     assert tuple(sources.paths) == ("train.py",)
     assert [each.rule for each in sources.left_out] == [f"[static] models: {MODEL}"]
-    assert [each.value for each in settings.policy if each.key == "static.models"] == [MODEL]
+    assert [each.value for each in policy_of(settings) if each.key == "static.models"] == [MODEL]
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_no_finding_contradicts_a_cell_of_the_same_report() -> None:
     for unit in with_half_weights():
         result = analyse(unit.sources(), RuleSelection(select=("AMP701",), abstract_run=True))
         row = result.contract.row(Aspect.WEIGHTS)
-        told = [each for each in result.findings if each.rule == "AMP701"]
+        told = [each for each in result.findings if each.rule == "AMP701" and each.path.endswith(".py")]
         looked += len(told)
         assert not told or (
             row is not None and (row.not_followed or any(_is_half(each.value) for each in row.declared))
