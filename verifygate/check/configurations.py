@@ -41,6 +41,19 @@ def with_drivers(report: CheckReport, asked: Asked) -> tuple[CheckReport, Asked,
     return report, asked._replace(homes=theirs), [each.path for each, _ in drivers]
 
 
+def moved_since(asked: Asked, commit: str) -> tuple[str, ...]:
+    """What moved since a commit in the contracts of the configurations that are asked for."""
+    from verifygate.configured_precision.drivers import Drivers, changed
+    from verifygate.sources import git
+
+    before = [each for each in git.configuration_at(asked.root, commit) if asked.is_audited(each.path)]
+    then, now = (
+        [each.shown(asked.as_typed or str) for each in read.all() if any(map(asked.is_asked, each.files))]
+        for read in (Drivers(before), Drivers(asked.sources.configuration))
+    )
+    return tuple(changed(then, now))
+
+
 def read_of(report: CheckReport, asked: Asked, drivers: list[str]) -> int:
     """How many of the named files and of the drivers were read."""
     return len({*drivers, *asked.settings} - {each.path for each in report.not_analysed})

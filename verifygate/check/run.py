@@ -154,7 +154,7 @@ def _computed(
 ) -> CheckOutput:
     with timings.part("load the rules"):
         from verifygate.base.records import replace
-        from verifygate.check.configurations import read_of, with_drivers
+        from verifygate.check.configurations import moved_since, read_of, with_drivers
         from verifygate.check.part_cache import KeptParts
         from verifygate.check.report_scope import as_typed, within
         from verifygate.static.engine import Means, analyse
@@ -176,6 +176,8 @@ def _computed(
         with timings.part("set aside what is old"):
             new, before, baselined = apart(report.findings, asked, old, choice, kept)
             report = replace(report, findings=tuple(new), stood_before=before, in_baseline=baselined)
+            if old.commit and (drivers or not whole.contract.rows):
+                report = replace(report, contract_changes=moved_since(asked, old.commit))
     if any(FORMATS[each.format].shows_fixes for each in options.outputs):
         with timings.part("see what can be fixed"):  # building fixes costs more than finding faults
             from verifygate.check.fixes import fixes_for

@@ -49,7 +49,8 @@ class Driver:
     path: str
     launched: tuple[str, int] | None
     """The command line that hands it over; None where none in sight does."""
-    has_overrides: bool
+    overridden: frozenset[str]
+    """The keys that the command line sets beside the file."""
     unsure: str
     """What a command line may set that cannot be read from it, or nothing."""
     files: frozenset[str]
@@ -59,7 +60,7 @@ class Driver:
     @property
     def title(self) -> str:
         """`configs/a.yml`, with the launch where that sets something beside it."""
-        if self.launched is None or not self.has_overrides:
+        if self.launched is None or not self.overridden:
             return self.path
         return f"{self.path} as {self.launched[0]}:{self.launched[1]} launches it"
 
@@ -180,7 +181,7 @@ class Drivers:
         place = (launch.path, launch.line) if launch is not None else None
         unsure = launch.unsure if launch is not None else self._by_variable.get(framework.name, "")
         return Driver(
-            framework=framework, path=path, launched=place, has_overrides=bool(given), unsure=unsure, cells=cells,
+            framework=framework, path=path, launched=place, overridden=frozenset(given), unsure=unsure, cells=cells,
             files=frozenset(file for file, _ in documents.values()),
         )  # fmt: skip
 

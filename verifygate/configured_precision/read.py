@@ -10,7 +10,7 @@ from functools import cached_property
 from verifygate.base.records import record, replace
 from verifygate.configured_precision.commands import commands_in
 from verifygate.configured_precision.document import DocumentError, Item, parse
-from verifygate.configured_precision.drivers import Drivers
+from verifygate.configured_precision.drivers import Driver, Drivers
 from verifygate.configured_precision.hydra import NotComposed, composed
 from verifygate.configured_precision.setting import Setting
 from verifygate.configured_precision.shapes import settings_in
@@ -55,6 +55,7 @@ class ConfiguredPrecision:
                 found += settings_in(document, file.path)
         commands = [each for file in self._scripts for each in commands_in(file, self._sources)]
         found = self._with_reach(found, [(each.program, each.line, each.files) for each in commands])
+        found = list(self._as_launched(found))
         found += [setting for each in commands for setting in each.settings]
         return tuple(sorted(found, key=lambda each: (each.path, each.line, each.key)))
 
@@ -83,7 +84,7 @@ class ConfiguredPrecision:
     @cached_property
     def _files(self) -> list[ConfigurationFile]:
         """The files that may set a precision, those nearest to the root first, within what is read at most."""
-        if not self._sources.configuration or not (train(self._sources) or Drivers(self._sources.configuration).all()):
+        if not self._sources.configuration or not (train(self._sources) or self._drivers):
             return []
         files = sorted(self._sources.configuration, key=lambda each: (each.path.count("/"), each.path))
         naming = [each for each in files if not each.is_test and each.mentions_precision]
@@ -118,6 +119,10 @@ class ConfiguredPrecision:
     def _by_path(self) -> dict[str, ConfigurationFile]:
         return {file.path: file for file in self._sources.configuration}
 
+    @cached_property
+    def _drivers(self) -> list[Driver]:
+        return Drivers(self._sources.configuration).all()
+
     # -- what names them ---------------------------------------------------------------------------------------
 
     def _with_reach(self, found: list[Setting], commands: list[tuple[str, int, tuple[str, ...]]]) -> list[Setting]:
@@ -142,6 +147,22 @@ class ConfiguredPrecision:
                     reach.setdefault(path, (f"named at {each.path}:{each.line}", reach[each.path][1]))
         given = [each for each in found if (each.path, each.key) not in dropped and each.aspect != "file"]
         return [_reached(each, *reach.get(each.path, ("", ()))) for each in given]
+
+    def _as_launched(self, found: list[Setting]) -> Iterator[Setting]:
+        """The settings that some command line leaves as they are which launches their file; and which line does."""
+        launches: dict[str, list[Driver]] = {}
+        for each in self._drivers:
+            if each.launched is not None:
+                launches.setdefault(each.path, []).append(each)
+        for setting in found:
+            theirs = [each for each in launches.get(setting.path, ()) if setting.key not in each.overridden]
+            if setting.path in launches and not theirs:
+                continue
+            place = next((each.launched for each in theirs if not each.unsure), None)
+            if setting.reach or place is None:
+                yield setting
+            else:
+                yield replace(setting, reach=f"launched at {place[0]}:{place[1]}")
 
     def _composed(self, found: list[Setting], dropped: set[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
         """The files that Hydra takes in, and of their settings those that a later one overrides, in `dropped`."""

@@ -13,7 +13,7 @@ from verifygate.base.failures import contained, room_for_nesting, words_of
 from verifygate.base.garbage import collection_paused
 from verifygate.base.records import record, replace
 from verifygate.config.rule_selection import RuleSelection, ignoring_pattern
-from verifygate.configured_precision.setting import Setting
+from verifygate.configured_precision.setting import OWN, Setting
 from verifygate.model import (
     Certainty,
     Detail,
@@ -158,10 +158,17 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
             constructs=constructs(analysis) if task.with_constructs else (),
             contract=contract,
             rules=tuple(loaded),
-            idle=tuple(code for code in loaded if code in picker.idle),
+            idle=tuple(
+                code for code, each in loaded.items() if code in picker.idle and not _has_settings(each, analysis)
+            ),
             gave_up=tuple(code for code in loaded if code in lacking),
             too_new=tuple(code for code in asked if code not in loaded),
         )
+
+
+def _has_settings(rule: LoadedRule, analysis: Analysis) -> bool:
+    """Whether a rule looks at settings beside the sources, and a framework that it knows has some."""
+    return rule.rule.reads_configuration and any(each.framework != OWN for each in analysis.configuration.settings)
 
 
 def _open(analysis: Analysis, kept: Iterable[Finding]) -> Iterator[NotFollowed]:

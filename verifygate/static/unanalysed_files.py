@@ -37,11 +37,11 @@ def with_what_may_train(lost: Iterable[NotAnalysed], sources: Sources) -> tuple[
 def refuse_settings_alone(sources: Sources) -> None:
     """Raises UsageError where a tool trains from a file, and no source trains: a verdict on the rest would be about
     another program."""
+    known = _drivers(sources)
     for path, how in _trained_by_a_tool(sources).items():
-        remedy = "audit a tree with the code that trains; `verifygate docs limits` says what is read"
-        if path in _drivers(sources):
-            remedy = "audit a tree with the code that trains, or let `verifygate check` judge this file"
-        raise UsageError(f"{how}: `run` gives no verdict on it", where=path, remedy=remedy)
+        if path not in known:
+            remedy = "audit a tree with the code that trains; `verifygate docs limits` says what is read"
+            raise UsageError(f"{how}: `run` gives no verdict on it", where=path, remedy=remedy)
 
 
 def _drivers(sources: Sources) -> set[str]:
