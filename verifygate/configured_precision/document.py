@@ -30,6 +30,8 @@ class Item:
     value: Scalar | dict[str, Item] | list[Item]
     text: str = ""
     """As it is written, where it is a scalar."""
+    path: str = ""
+    """The file that it is from, where a document is put together from several."""
 
     def get(self, key: str) -> Item | None:
         return self.value.get(key) if isinstance(self.value, dict) else None
@@ -56,6 +58,41 @@ class Item:
                 stack += [((*keys, key), each) for key, each in reversed(item.value.items())]
             elif isinstance(item.value, list):
                 stack += [(keys, each) for each in reversed(item.value)]
+
+
+def placed(item: Item, path: str, keys: tuple[str, ...] = ()) -> Item:
+    """A document below these keys, in which each value knows the file that it is from."""
+    known: dict[int, Item] = {}
+
+    def of(each: Item) -> Item:
+        if id(each) not in known:
+            value = each.value
+            if isinstance(value, dict):
+                value = {key: of(inner) for key, inner in value.items()}
+            known[id(each)] = Item(each.line, value, each.text, path)
+        return known[id(each)]
+
+    made = of(item)
+    for key in reversed(keys):
+        made = Item(item.line, {key: made}, path=path)
+    return made
+
+
+def merged(below: Item, above: Item) -> Item:
+    """Two documents as one: of a key that both set, tables are merged, and of anything else the second decides."""
+    known: dict[tuple[int, int], Item] = {}
+
+    def of(first: Item, second: Item) -> Item:
+        if not isinstance(first.value, dict) or not isinstance(second.value, dict):
+            return second
+        if (id(first), id(second)) not in known:
+            value = first.value | second.value
+            for key in first.value.keys() & second.value.keys():
+                value[key] = of(first.value[key], second.value[key])
+            known[id(first), id(second)] = Item(second.line, value, second.text, second.path)
+        return known[id(first), id(second)]
+
+    return of(below, above)
 
 
 def parse(text: str, suffix: str, *, alone: bool = False) -> Item:
@@ -148,7 +185,9 @@ def _toml(text: str) -> Item:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DocumentError(" ".join(str(error).split())[:120]) from None
+        at = re.search(r"\(at line (\d+), column \d+\)$", str(error))
+        problem = str(error)[: at.start()] if at is not None else str(error)
+        raise DocumentError(" ".join(problem.split())[:120], int(at[1]) if at is not None else 1) from None
     return _of_value(data, (), _toml_lines(text), 1)
 
 

@@ -1,4 +1,4 @@
-"""Configurations that are programs of their own: the YAML that a framework trains by, and the lines that launch it.
+"""Configurations that are programs of their own: the YAML or TOML that a framework trains by, and what launches it.
 
 A file is one if its keys are of that framework beyond doubt, or if a command line of the tree hands it over.
 """
@@ -9,11 +9,13 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 from verifygate.base.records import record, replace
 from verifygate.configured_precision.commands import logical_lines
-from verifygate.configured_precision.document import DocumentError, Item, parse
-from verifygate.configured_precision.framework_table import Cell, Evaluation, Framework, frameworks, text_of
+from verifygate.configured_precision.document import DocumentError, Item, merged, parse, placed
+from verifygate.configured_precision.framework_table import Cell, Evaluation, Framework, at, frameworks, text_of
+from verifygate.configured_precision.hydra import NotComposed, composed_from
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import (
     OF_CONFIGURATION,
@@ -25,7 +27,7 @@ from verifygate.model.precision_contract import (
 )
 from verifygate.sources.configuration_file import ConfigurationFile
 
-DOCUMENTS = (".yaml", ".yml", ".json")
+DOCUMENTS = (".yaml", ".yml", ".json", ".toml")
 _LAUNCHER = re.compile(r"\baccelerate\s+launch\b(?P<options>[^;&|]*)$")
 _OF_LAUNCHER = {
     "config_file": "",
@@ -38,6 +40,9 @@ _OF_LAUNCHER = {
 _DISTRIBUTED = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED"}
 _EXEC_FORM = re.compile(r"""["']\s*,\s*["']""")
 """What stands between the words of `CMD ["axolotl", "train", "a.yml"]`."""
+_CONFIG_PATH = re.compile(r"--config-(?:path|dir)[ =](?P<folder>\S+)|(?P<program>\S+)\.py\b")
+_DEFAULTS = re.compile(rb"^defaults[ \t]*:", re.MULTILINE)
+"""What makes a file a primary configuration of Hydra."""
 _QUOTES = re.compile(r"""[\["'\]]""")
 
 
@@ -102,6 +107,8 @@ class Launch:
 
     framework: Framework
     file: str
+    more: tuple[str, ...]
+    """Files that it names after that one, and that override it."""
     path: str
     line: int
     given: Mapping[str, tuple[str, str, int]]
@@ -109,6 +116,15 @@ class Launch:
     """The configuration of the launcher that it names, as it is written, or nothing."""
     unsure: str
     """What it hands over by a variable, or nothing."""
+
+
+class Whole(NamedTuple):
+    """A configuration with what it takes in."""
+
+    root: Item
+    holes: tuple[NotComposed, ...] = ()
+    files: frozenset[str] = frozenset()
+    """Those that it is put together from; none where it is one."""
 
 
 class Drivers:
@@ -128,7 +144,7 @@ class Drivers:
         """Every driver, by path, those without a launch line too."""
         found: dict[tuple[str, str], Driver] = {}
         for each in self._launches:
-            if each.file in self._files and (document := self.document(each.file)) is not None:
+            if (document := self._handed(each)) is not None and each.framework.takes(document.root):
                 key = (each.file, f"{each.path}:{each.line}" if each.given else each.accelerate)
                 found.setdefault(key, self._driver(each.framework, each.file, document, each))
         launched = {path for path, _ in found}
@@ -136,9 +152,10 @@ class Drivers:
             is_named = path in self._named
             if path in launched or (file.is_test and not is_named) or file.suffix not in DOCUMENTS:
                 continue
-            asking = [each for each in frameworks() if each.may_own(file.data)]
-            document = self.document(path) if asking or (is_named and not file.data) else None
-            owner = next((each for each in asking if document is not None and each.owns(document)), None)
+            composes = file.suffix in (".yaml", ".yml") and _DEFAULTS.search(file.data) is not None
+            asking = [each for each in frameworks() if composes or each.may_own(file.data)]
+            document = self._whole(path) if asking or (is_named and not file.data) else None
+            owner = next((each for each in asking if document is not None and each.owns(document.root)), None)
             if owner is not None and document is not None:
                 found[path, ""] = self._driver(owner, path, document, None)
         return [found[key] for key in sorted(found)]
@@ -158,12 +175,47 @@ class Drivers:
                 self._documents[path] = document if isinstance(document.value, dict) else None
         return self._documents[path]
 
-    def _driver(self, framework: Framework, path: str, document: Item, launch: Launch | None) -> Driver:
+    def _handed(self, launch: Launch) -> Whole | None:
+        """What a command line hands over, its further files over the first."""
+        whole = self._whole(launch.file) if launch.file in self._files else None
+        if whole is None or not launch.more:
+            return whole
+        root = whole.root if whole.files else placed(whole.root, launch.file)
+        holes, files = [*whole.holes], {launch.file, *whole.files}
+        for path in launch.more:
+            document = self.document(path) if path in self._files else None
+            if document is None:
+                holes.append(NotComposed(launch.path, launch.line, path, (), is_absent=True))
+            else:
+                root = merged(root, placed(document, path))
+                files.add(path)
+        return Whole(root, tuple(holes), frozenset(files))
+
+    def _whole(self, path: str) -> Whole | None:
+        """What a file holds, with what it takes in where it is a primary configuration of Hydra."""
+        document = self.document(path)
+        if document is None or not _DEFAULTS.search(self._files[path].data):
+            return Whole(document) if document is not None else None
+        root, holes, files = Item(1, {}), [], {path}
+        for part in composed_from(path, self._document_and_bytes):
+            if isinstance(part, NotComposed):
+                holes.append(part)
+            elif (taken := self.document(part.path)) is not None:
+                root = merged(root, placed(taken, part.path, part.group))
+                files.add(part.path)
+        return Whole(root, tuple(holes), frozenset(files))
+
+    def _document_and_bytes(self, path: str) -> tuple[Item, bytes] | None:
+        document = self.document(path) if path in self._files else None
+        return (document, self._files[path].data) if document is not None else None
+
+    def _driver(self, framework: Framework, path: str, whole: Whole, launch: Launch | None) -> Driver:
+        document = whole.root
         documents = {"": (path, document)}
         unread: dict[str, str] = {}
         given = dict(launch.given) if launch is not None else {}
         for key, name in framework.links.items():
-            item = document.get(key)
+            item = at(document, key)
             if item is not None and isinstance(item.value, dict):
                 documents[name] = (path, item)
                 continue
@@ -177,12 +229,12 @@ class Drivers:
                 documents["accelerate"] = (file, linked)
             else:
                 unread["accelerate"] = f"`--config_file {launch.accelerate}`: that file is not here, or cannot be read"
-        cells = Evaluation(framework, documents, given, unread).cells()
+        cells = Evaluation(framework, documents, given, unread, whole.holes).cells()
         place = (launch.path, launch.line) if launch is not None else None
         unsure = launch.unsure if launch is not None else self._by_variable.get(framework.name, "")
         return Driver(
             framework=framework, path=path, launched=place, overridden=frozenset(given), unsure=unsure, cells=cells,
-            files=frozenset(file for file, _ in documents.values()),
+            files=frozenset(file for file, _ in documents.values()) | whole.files,
         )  # fmt: skip
 
     @cached_property
@@ -197,7 +249,7 @@ class Drivers:
                 hit = next((hit for each in framework.launch for hit in [re.search(each, text)] if hit), None)
                 if hit is None:
                     continue
-                path = self._found(hit["file"], file.path)
+                path = self._named_in(text, hit["file"], file.path)
                 command = re.split(r"[;&|]", text[hit.start() :])[0]
                 line = next((number for number, part in lines if hit["file"] in part), lines[0][0])
                 if path:
@@ -209,10 +261,24 @@ class Drivers:
                     given = {key: (value, file.path, line) for key, value in said.items()}
                     rest = command.replace(hit["file"], "")
                     unsure = f"unless what {file.path}:{line} hands over by a variable sets it" if "$" in rest else ""
-                    yield Launch(framework, path, file.path, line, given, accelerate, unsure)
+                    further = re.finditer(framework.more, text[hit.end() :]) if framework.more else ()
+                    more = tuple(self._found(each["file"], file.path) or each["file"] for each in further)
+                    yield Launch(framework, path, more, file.path, line, given, accelerate, unsure)
                 elif "$" in hit["file"]:
                     unsure = f"unless it is the file that {file.path}:{line} names by a variable, and that sets more"
                     self._by_variable.setdefault(framework.name, unsure)
+
+    def _named_in(self, text: str, name: str, naming: str) -> str:
+        """The file that a command line means, also by Hydra's name for it: without suffix, from `--config-path`."""
+        if name.endswith(DOCUMENTS) or "$" in name:
+            return self._found(name, naming)
+        said = {key: each for hit in _CONFIG_PATH.finditer(text) for key, each in hit.groupdict().items() if each}
+        folders = [
+            said.get("folder", ""),
+            posixpath.join(posixpath.dirname(said.get("program", "")), said.get("folder", "")),
+        ]
+        paths = (self._found(posixpath.join(each, f"{name}.yaml"), naming) for each in folders)
+        return next(filter(None, paths), "")
 
     def _found(self, name: str, naming: str) -> str:
         """The file that a name in another one means: from the root, from its folder, or the only one that ends so."""
@@ -230,10 +296,12 @@ def _given(text: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
     """What a command line sets beside a file: `--bf16 false`, `--bf16=false`, `--no-bf16`, `dtype=fp32`."""
     words = text.split()
     for word, following in zip(words, [*words, ""][1:], strict=True):
-        key, sign, value = word.removeprefix("--").partition("=")
+        key, sign, value = word.removeprefix("--").lstrip("+").partition("=")
         is_option = word.startswith("--")
-        off = is_option and key.startswith("no-")
-        key = key.removeprefix("no-").replace("-", "_") if is_option else key
+        table, _, last = key.rpartition(".")
+        off = is_option and last.startswith(("no-", "no_"))
+        if is_option:
+            key = ".".join(filter(None, (table, last[3:] if off else last))).replace("-", "_")
         if key not in keys or not (is_option or sign):
             continue
         value = value if sign else ("" if following.startswith("-") else following)

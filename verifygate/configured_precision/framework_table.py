@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
@@ -18,12 +18,15 @@ from typing import Any, NamedTuple
 
 from verifygate.base.records import record
 from verifygate.configured_precision.document import Item
+from verifygate.configured_precision.hydra import NotComposed
 
 FOLDER = "frameworks"
-_FILE = r"(?P<file>[^\s\"'`;&|]+\.(?:ya?ml|json)|\$\{?[\w@]+\}?(?!\S))"
-_FILE_NAME = re.compile(r"\.(?:ya?ml|json)$")
+_FILE = r"(?P<file>[^\s\"'`;&|=]+\.(?:ya?ml|json|toml)|\$\{?[\w@]+\}?(?!\S))"
+_STEM = r"(?P<file>[^\s\"'`;&|=$]+|\$\{?[\w@]+\}?(?!\S))"
+_FILE_NAME = re.compile(r"\.(?:ya?ml|json|toml)$")
 _CELL = re.compile(r"\{(\w+)\}")
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+_MAX_REFERENCES = 5
 
 
 class Row(NamedTuple):
@@ -46,8 +49,12 @@ class Framework(NamedTuple):
     version: str
     sure: tuple[tuple[str, ...], ...]
     """Of each of these groups a file beyond doubt has a key; none: a launch line has to name the file."""
+    has: tuple[tuple[str, ...], ...]
+    """Of each of these groups a file has a key that a launch line names, where that line may be another program's."""
     launch: tuple[str, ...]
-    """Patterns of the command lines that hand it a file, which is the group `file`."""
+    """Patterns of the command lines that hand it a file, which is the group `file`, without suffix for Hydra."""
+    more: str
+    """Pattern of a further file on such a line, which overrides those before it; empty where there is one only."""
     links: Mapping[str, str]
     """A key that names another file, or holds its table -> what rows call that file."""
     names: Mapping[str, str]
@@ -70,7 +77,7 @@ class Framework(NamedTuple):
     def has_no_effect(self, key: str, document: Item) -> bool:
         """Whether a key of such a file has no effect, for what the file says beside it."""
         when = self.off.get(key)
-        return when is not None and all(matches(text_of(_at(document, each)), text) for each, text in when.items())
+        return when is not None and all(matches(text_of(at(document, each)), text) for each, text in when.items())
 
     def may_own(self, data: bytes) -> bool:
         """Whether the bytes of a file hold the names of such keys."""
@@ -83,7 +90,11 @@ class Framework(NamedTuple):
 
     def owns(self, document: Item) -> bool:
         """Whether a document is of this framework beyond doubt."""
-        return bool(self.sure) and all(any(_is_there(document, key) for key in group) for group in self.sure)
+        return bool(self.sure) and _has(document, self.sure)
+
+    def takes(self, document: Item) -> bool:
+        """Whether a document that a launch line names can be of this framework."""
+        return _has(document, self.has)
 
 
 @record(kw_only=True)
@@ -113,6 +124,8 @@ class Known(NamedTuple):
     """The key and value as written; empty where the file does not set it."""
     is_text: bool = False
     """Whether a word for a boolean is written as text: what counts as true is then up to the framework."""
+    is_given: bool = False
+    """Whether a command line sets it."""
 
     @property
     def is_set(self) -> bool:
@@ -137,7 +150,9 @@ def _framework(table: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
         name=table["name"],
         version=table["version"],
         sure=tuple(tuple(group.split("|")) for group in table.get("sure", ())),
-        launch=tuple(each.replace("<file>", _FILE) for each in table["launch"]),
+        has=tuple(tuple(group.split("|")) for group in table.get("has", ())),
+        launch=tuple(each.replace("<file>", _FILE).replace("<stem>", _STEM) for each in table["launch"]),
+        more=table.get("more", "").replace("<file>", _FILE),
         links=table.get("links", {}),
         names=table.get("names", {}),
         off=table.get("off", {}),
@@ -150,22 +165,34 @@ def _framework(table: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
             for each in rows
             for where in [f"{source['name']} {source['version']}, {each.get('read', source['read'])}"]
         ),
-        is_judged=bool(shared),
+        is_judged=table.get("is_judged", bool(shared)),
     )
+
+
+def _has(document: Item, groups: tuple[tuple[str, ...], ...]) -> bool:
+    return all(any(_is_there(document, key) for key in group) for group in groups)
 
 
 def _is_there(document: Item, key: str) -> bool:
     """Whether a document has a key; `key=text` asks that its value begins so."""
     key, _, start = key.partition("=")
-    item = _at(document, key)
+    item = at(document, key)
     return item is not None and item.value is not None and item.text.startswith(start)
 
 
-def _at(document: Item | None, key: str) -> Item | None:
+def at(document: Item | None, key: str) -> Item | None:
+    """The value at a key such as `trainer.precision`; None where there is none."""
     item = document
     for part in key.split("."):
         item = item.get(part) if item is not None else None
     return item
+
+
+def _open_above(document: Item | None, key: str) -> Item | None:
+    """What stands in place of a table that would have a key, and is decided when the program starts."""
+    *above, _ = key.split(".")
+    tables = (at(document, ".".join(above[:n])) for n in range(1, len(above) + 1))
+    return next((each for each in tables if each is not None and ("$" in each.text or each.text == "???")), None)
 
 
 def text_of(item: Item | None) -> str:
@@ -189,7 +216,7 @@ class Evaluation:
 
     `documents` are `(path, document)` by name: the file itself under the empty one, those that it names under what rows
     call them. `given` is what a command line sets beside it: `key -> (text, path, line)`. `unread` says of a file that
-    is named and there why it is none of the documents.
+    is named and there why it is none of the documents. `holes` are the parts of a composition that are not known.
     """
 
     def __init__(
@@ -198,8 +225,10 @@ class Evaluation:
         documents: Mapping[str, tuple[str, Item]],
         given: Mapping[str, tuple[str, str, int]],
         unread: Mapping[str, str],
+        holes: Sequence[NotComposed] = (),
     ) -> None:
         self._framework = framework
+        self._holes = holes
         self._unread = unread
         self._documents = documents
         self._given = given
@@ -267,10 +296,18 @@ class Evaluation:
                 return f"`{file.said}`: {self._unread.get(link, 'that file is not here')}", file
         if colon and link not in self._documents and link in self._unread and key not in self._given:
             return self._unread[link], known
+        if not colon and not known.is_given and (hole := self._hole(key)) is not None:
+            return hole.reason, Known("", hole.path, hole.line, key, hole.entry)
         if known.is_text:
             return f"`{known.key}` is the text `{known.text}`, and no boolean", known
         is_open = "$" in known.text or "{{" in known.text or known.text == "???"
         return (f"`{known.key}: {known.text}` is decided when the program starts", known) if is_open else None
+
+    def _hole(self, key: str) -> NotComposed | None:
+        """The part of the composition that is not known and may set a key."""
+        key = self._framework.names[key[1:]] if key.startswith("@") else key
+        keys = tuple(key.split("."))
+        return next((each for each in self._holes if each.group == keys[: len(each.group)]), None)
 
     def _known(self, key: str) -> Known:
         if key.startswith("@"):
@@ -280,15 +317,16 @@ class Evaluation:
             return Known(cell.value, cell.path, cell.line, cell.default, cell.said)
         if key in self._given:
             text, path, line = self._given[key]
-            return Known(text, path, line, key, f"{key}: {text}")
+            return Known(text, path, line, key, f"{key}: {text}", is_given=True)
         link, colon, inner = key.rpartition(":")
         path, document = self._documents.get(link, ("", None))
-        if (item := _at(document, inner)) is not None:
-            if reference := _REFERENCE.fullmatch(text_of(item)):
-                item = _at(document, reference[1]) or item
+        if (item := at(document, inner) or _open_above(document, inner)) is not None:
+            for _ in range(_MAX_REFERENCES):
+                reference = _REFERENCE.fullmatch(text_of(item))
+                item = (at(document, reference[1]) if reference else None) or item
             text = text_of(item)
             is_text = isinstance(item.value, str) and text.lower() == "false"
-            return Known(text, path, item.line, inner, f"{inner}: {text or 'null'}", is_text)
+            return Known(text, item.path or path, item.line, inner, f"{inner}: {text or 'null'}", is_text)
         nothing = self._nothing(key)
         return nothing._replace(path=path or nothing.path, key=inner if colon and path else nothing.key)
 

@@ -115,6 +115,10 @@ class ConfiguredPrecision:
                     self.unread.append(Unread(path, error.line, f"cannot be read as configuration: {error}"))
         return self._documents[path]
 
+    def _document_and_bytes(self, path: str) -> tuple[Item, bytes] | None:
+        document = self._document(path)
+        return (document, self._by_path[path].data) if document is not None else None
+
     @cached_property
     def _by_path(self) -> dict[str, ConfigurationFile]:
         return {file.path: file for file in self._sources.configuration}
@@ -171,10 +175,10 @@ class ConfiguredPrecision:
             by_path.setdefault(each.path, []).append(each)
         for source in self._sources:
             last: dict[str, Setting] = {}
-            for part in composed(source, self._document):
+            for part in composed(source, self._document_and_bytes):
                 if isinstance(part, NotComposed):
-                    reason = f"`{part.entry}` is chosen when the program starts"
-                    self.unread.append(Unread(part.path, part.line, reason))
+                    if not part.is_absent:
+                        self.unread.append(Unread(part.path, part.line, part.reason))
                     continue
                 yield part.path, part.place, source.path
                 for setting in by_path.get(part.path, ()):
