@@ -60,7 +60,7 @@ def read_of(report: CheckReport, asked: Asked, drivers: list[str]) -> int:
 
 
 def _refuse_unread(asked: Asked, read: Drivers, known: Container[str]) -> None:
-    from verifygate.configured_precision.drivers import DOCUMENTS
+    from verifygate.configured_precision.launches import DOCUMENTS
 
     for path in (each for each in asked.settings if each not in known):
         if path.endswith(DOCUMENTS):

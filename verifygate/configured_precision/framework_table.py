@@ -3,7 +3,9 @@
 A row says one cell; of those of a cell, the first whose `when` holds decides. `when` asks keys of the file
 (`model._component_`), of a file that it names (`deepspeed:bf16.enabled`), other cells (`$trained`), and keys by the
 name that a table gives them (`@optim`). A pattern is a word with `*`, several of them with `|`, a negation with `!`;
-the empty text is a key that is absent or null. `{name}` in a value is another cell.
+the empty text is a key that is absent or null. `{name}` in a value is another cell; a value without text leaves the
+cell out. `launched:` are words of the command line that the table's patterns name, `server:` options of the one that
+starts the engine which samples.
 """
 
 from __future__ import annotations
@@ -55,6 +57,16 @@ class Framework(NamedTuple):
     """Patterns of the command lines that hand it a file, which is the group `file`, without suffix for Hydra."""
     more: str
     """Pattern of a further file on such a line, which overrides those before it; empty where there is one only."""
+    alone: tuple[str, ...]
+    """Patterns of the command lines that train by what they set, without a file."""
+    servers: tuple[str, ...]
+    """Patterns of the command lines that start the engine which samples, for a file or for the model `--model`."""
+    model: str
+    """The key that names the model."""
+    writes: str
+    """The key that names where it saves."""
+    reads: tuple[str, ...]
+    """Keys that may name what another run saved."""
     links: Mapping[str, str]
     """A key that names another file, or holds its table -> what rows call that file."""
     names: Mapping[str, str]
@@ -65,6 +77,8 @@ class Framework(NamedTuple):
     only: Mapping[str, tuple[str, ...]]
     """A value of the cell `mode` -> the cells that there are then."""
     rows: tuple[Row, ...]
+    shares: tuple[str, ...]
+    """The tables whose rows follow its own."""
     is_judged: bool
     """Whether the configuration rules know its keys."""
 
@@ -153,6 +167,11 @@ def _framework(table: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
         has=tuple(tuple(group.split("|")) for group in table.get("has", ())),
         launch=tuple(each.replace("<file>", _FILE).replace("<stem>", _STEM) for each in table["launch"]),
         more=table.get("more", "").replace("<file>", _FILE),
+        alone=tuple(table.get("alone", ())),
+        servers=tuple(each.replace("<file>", _FILE) for each in table.get("servers", ())),
+        model=table.get("model", ""),
+        writes=table.get("writes", ""),
+        reads=tuple(table.get("reads", ())),
         links=table.get("links", {}),
         names=table.get("names", {}),
         off=table.get("off", {}),
@@ -165,6 +184,7 @@ def _framework(table: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
             for each in rows
             for where in [f"{source['name']} {source['version']}, {each.get('read', source['read'])}"]
         ),
+        shares=tuple(table.get("shares", ())),
         is_judged=table.get("is_judged", bool(shared)),
     )
 
@@ -238,7 +258,13 @@ class Evaluation:
         """Every cell that a row, or the absence of one, says something of, by name."""
         names = dict.fromkeys(row.cell for row in self._framework.rows)
         only = self._framework.only.get(self._cell("mode").value) if self._framework.only else None
-        return {name: self._cell(name) for name in (names if only is None else only)}
+        found = {name: self._cell(name) for name in (names if only is None else only)}
+        return {name: cell for name, cell in found.items() if cell.value or cell.gap}
+
+    def text(self, key: str) -> str:
+        """The value of a key, as rows see it; empty where it is decided when the program starts."""
+        known = self._known(key)
+        return "" if not key or self._open(key, known) is not None else known.text
 
     def _cell(self, name: str) -> Cell:
         """One cell, worked out when something asks for it: a table has no circles."""
@@ -317,7 +343,7 @@ class Evaluation:
             return Known(cell.value, cell.path, cell.line, cell.default, cell.said)
         if key in self._given:
             text, path, line = self._given[key]
-            return Known(text, path, line, key, f"{key}: {text}", is_given=True)
+            return Known(text, path, line, key, f"{key.removeprefix('server:')}: {text}", is_given=True)
         link, colon, inner = key.rpartition(":")
         path, document = self._documents.get(link, ("", None))
         if (item := at(document, inner) or _open_above(document, inner)) is not None:
@@ -331,7 +357,9 @@ class Evaluation:
         return nothing._replace(path=path or nothing.path, key=inner if colon and path else nothing.key)
 
     def _nothing(self, key: str) -> Known:
-        return Known(self._framework.defaults.get(key, ""), self._documents[""][0], 1, key)
+        path, document = self._documents[""]
+        line = 1 if document.table else document.line  # a command line without a file is all that there is
+        return Known(self._framework.defaults.get(key, ""), path, line, key)
 
 
 def matches(text: str, pattern: str) -> bool:

@@ -84,7 +84,7 @@ class ConfiguredPrecision:
     @cached_property
     def _files(self) -> list[ConfigurationFile]:
         """The files that may set a precision, those nearest to the root first, within what is read at most."""
-        if not self._sources.configuration or not (train(self._sources) or self._drivers):
+        if not self._sources.configuration or not (train(self._sources) or self.drivers):
             return []
         files = sorted(self._sources.configuration, key=lambda each: (each.path.count("/"), each.path))
         naming = [each for each in files if not each.is_test and each.mentions_precision]
@@ -124,7 +124,8 @@ class ConfiguredPrecision:
         return {file.path: file for file in self._sources.configuration}
 
     @cached_property
-    def _drivers(self) -> list[Driver]:
+    def drivers(self) -> list[Driver]:
+        """The configurations that are programs of their own."""
         return Drivers(self._sources.configuration).all()
 
     # -- what names them ---------------------------------------------------------------------------------------
@@ -155,7 +156,7 @@ class ConfiguredPrecision:
     def _as_launched(self, found: list[Setting]) -> Iterator[Setting]:
         """The settings that some command line leaves as they are which launches their file; and which line does."""
         launches: dict[str, list[Driver]] = {}
-        for each in self._drivers:
+        for each in self.drivers:
             if each.launched is not None:
                 launches.setdefault(each.path, []).append(each)
         for setting in found:

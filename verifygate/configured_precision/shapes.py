@@ -80,7 +80,7 @@ def settings_in(root: Item, path: str) -> Iterator[Setting]:
     if _is_of_a_model(root):
         return
     owner = next((each for each in frameworks() if each.owns(root)), None)
-    for setting in _settings_of(root, path, is_trainers=owner is not None and owner.is_judged):
+    for setting in _settings_of(root, path, is_trainers=owner is not None and "transformers" in owner.shares):
         if owner is None or not owner.has_no_effect(setting.key, root):
             yield setting
 
