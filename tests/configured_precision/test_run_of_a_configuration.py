@@ -120,3 +120,21 @@ def test_a_change_shows_which_cells_it_moves(project: Path, capsys: pytest.Captu
     assert not any(each.startswith("compute") for each in report(project)["changes"]["precision"])
     for name in ("comment.md", "summary.md"):
         assert moved.replace(">", "&gt;") in (project / "reports" / "latest" / name).read_text(encoding="utf-8")
+
+
+def test_a_configuration_that_cannot_be_read_is_no_pass(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "b.yml").write_text(AXOLOTL + "bf16: [true\n", encoding="utf-8")
+    assert main(["check", "--no-cache"]) == 2
+    assert "not analysed: b.yml: line 7: did not find expected" in capsys.readouterr().err
+    assert main(["run", "--stage", "static"]) == 1
+    assert "b.yml:1: FAIL: `static.analysed`" in capsys.readouterr().out
+    (project / "train.py").write_text("import torch\n", encoding="utf-8")  # then it may be a template
+    assert main(["check", "--no-cache"]) == 0
+    assert "1 file not analysed" in capsys.readouterr().out
+
+
+def test_neither_python_nor_a_configuration_is_no_project(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "a.yml").unlink()
+    (project / "run.sh").unlink()
+    assert main(["run"]) == 2
+    assert "no Python file to audit" in capsys.readouterr().err

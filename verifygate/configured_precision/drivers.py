@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from verifygate.base.records import record, replace
-from verifygate.configured_precision.document import DocumentError, Item, merged, parse, placed
+from verifygate.configured_precision.document import DocumentError, Item, SeveralDocumentsError, merged, parse, placed
 from verifygate.configured_precision.framework_table import Cell, Evaluation, Framework, at, frameworks, text_of
 from verifygate.configured_precision.hydra import NotComposed, composed_from
 from verifygate.configured_precision.launches import DOCUMENTS, Launch, Launches
@@ -134,6 +134,24 @@ class Drivers:
         return [found[key] for key in sorted(found)]
 
     @cached_property
+    def lost(self) -> dict[str, DocumentError]:
+        """The files that should be drivers, by their keys or by a command line, and that cannot be read."""
+        there = {each.path for each in self.all()}
+        named = {each.file for each in self._launches.all}
+        return {
+            path: error
+            for path, error in self.broken.items()
+            if not isinstance(error, SeveralDocumentsError)
+            and path not in there
+            and (path in named or any(each.may_own(self._files[path].data) for each in frameworks()))
+        }
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there is any, or should be."""
+        return bool(self.all() or self.lost)
+
+    @cached_property
     def unread(self) -> list[NotFollowed]:
         """The command lines that hand a file to a framework which is not here, or which is named when they run."""
         frameworks_here = {each.framework.name for each in self.all()}
@@ -217,7 +235,8 @@ class Drivers:
                 documents["accelerate"] = (file, linked)
             else:
                 unread["accelerate"] = f"`--config_file {launch.accelerate}`: that file is not here, or cannot be read"
-        evaluation = Evaluation(framework, documents, given, unread, whole.holes)
+        holes = [each for each in whole.holes if not (each.is_absent and each.entry in framework.ships)]
+        evaluation = Evaluation(framework, documents, given, unread, holes)
         cells = evaluation.cells()
         place = (launch.path, launch.line) if launch is not None else None
         unsure = launch.unsure if launch is not None else self._launches.by_variable.get(framework.name, "")

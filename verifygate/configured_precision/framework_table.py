@@ -57,6 +57,8 @@ class Framework(NamedTuple):
     """Patterns of the command lines that hand it a file, which is the group `file`, without suffix for Hydra."""
     more: str
     """Pattern of a further file on such a line, which overrides those before it; empty where there is one only."""
+    ships: tuple[str, ...]
+    """What a defaults list may name that comes with it, and says no more than `defaults`."""
     alone: tuple[str, ...]
     """Patterns of the command lines that train by what they set, without a file."""
     servers: tuple[str, ...]
@@ -167,6 +169,7 @@ def _framework(table: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
         has=tuple(tuple(group.split("|")) for group in table.get("has", ())),
         launch=tuple(each.replace("<file>", _FILE).replace("<stem>", _STEM) for each in table["launch"]),
         more=table.get("more", "").replace("<file>", _FILE),
+        ships=tuple(table.get("ships", ())),
         alone=tuple(table.get("alone", ())),
         servers=tuple(each.replace("<file>", _FILE) for each in table.get("servers", ())),
         model=table.get("model", ""),

@@ -95,11 +95,11 @@ def analyse(
 
 def _complete(result: AnalysisResult, sources: Sources) -> AnalysisResult:
     """The result, with what the whole tree tells of what could not be read."""
-    unread = Drivers(sources.configuration).unread if sources.configuration else []
+    drivers = Drivers(sources.configuration)
     return replace(
         result,
-        not_analysed=with_what_may_train(result.not_analysed, sources),
-        not_followed=each_once([*result.not_followed, *unread]) if unread else result.not_followed,
+        not_analysed=with_what_may_train(result.not_analysed, sources, drivers),
+        not_followed=each_once([*result.not_followed, *drivers.unread]) if drivers.unread else result.not_followed,
     )
 
 

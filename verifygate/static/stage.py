@@ -111,7 +111,7 @@ def _analysed_check(not_analysed: tuple, files: int) -> Check:  # type: ignore[t
             )
             for number, each in enumerate(lost, 1)
         ),
-        remedy="make the file valid Python in UTF-8, or exclude it in the configuration" if lost else "",
+        remedy="make the file valid (Python in UTF-8, or YAML), or exclude it in the configuration" if lost else "",
     )
 
 
