@@ -30,7 +30,7 @@ def with_drivers(report: CheckReport, asked: Asked) -> tuple[CheckReport, Asked,
     named = asked.settings
     if report.contract.rows and not named:
         return report, asked, []
-    read = Drivers(asked.sources.configuration)
+    read = Drivers.of(asked.sources)
     drivers = [(each, {*each.files, *_paths_of(each.contract)}) for each in read.all()]
     drivers = [(each, paths) for each, paths in drivers if any(map(asked.is_asked, paths))]
     if named:
@@ -49,7 +49,7 @@ def moved_since(asked: Asked, commit: str) -> tuple[str, ...]:
     before = [each for each in git.configuration_at(asked.root, commit) if asked.is_audited(each.path)]
     then, now = (
         [each.shown(asked.as_typed or str) for each in read.all() if any(map(asked.is_asked, each.files))]
-        for read in (Drivers(before), Drivers(asked.sources.configuration))
+        for read in (Drivers(before), Drivers.of(asked.sources))
     )
     return tuple(changed(then, now))
 

@@ -62,7 +62,7 @@ def discovered(root: Path) -> Found:
 
 def _drivers(sources: Sources) -> tuple[str, ...]:
     """The files that a framework trains by, each with its name."""
-    found = Drivers(sources.configuration).all()
+    found = Drivers.of(sources).all()
     return tuple(dict.fromkeys(f"{each.path} ({each.framework.name})" for each in found))
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from verifygate.base.records import record, replace
 from verifygate.configured_precision.document import DocumentError, Item, SeveralDocumentsError, merged, parse, placed
@@ -25,6 +26,7 @@ from verifygate.model.precision_contract import (
     altered,
 )
 from verifygate.sources.configuration_file import ConfigurationFile
+from verifygate.sources.tree import Sources
 
 _DEFAULTS = re.compile(rb"^defaults[ \t]*:", re.MULTILINE)
 """What makes a file a primary configuration of Hydra."""
@@ -112,8 +114,19 @@ class Drivers:
         self.broken: dict[str, DocumentError] = {}
         """What should be a driver, or what one names, and cannot be read."""
 
+    @classmethod
+    def of(cls, sources: Sources) -> Drivers:
+        """The drivers beside some sources, which are read once however often somebody asks."""
+        if sources not in _KNOWN:
+            _KNOWN[sources] = cls(sources.configuration)
+        return _KNOWN[sources]
+
     def all(self) -> list[Driver]:
         """Every driver, by path, those without a launch line too."""
+        return list(self._all)
+
+    @cached_property
+    def _all(self) -> list[Driver]:
         found: dict[tuple[str, str], Driver] = {}
         for each in self._launches.all:
             if (document := self._handed(each)) is not None and each.framework.takes(document.root):
@@ -246,6 +259,9 @@ class Drivers:
             reads=frozenset(filter(None, map(evaluation.text, framework.reads))),
             files=frozenset(file for file, _ in documents.values()) | whole.files,
         )  # fmt: skip
+
+
+_KNOWN: WeakKeyDictionary[Sources, Drivers] = WeakKeyDictionary()
 
 
 def changed(before: Iterable[Driver], after: Iterable[Driver]) -> list[str]:

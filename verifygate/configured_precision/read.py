@@ -126,7 +126,7 @@ class ConfiguredPrecision:
     @cached_property
     def drivers(self) -> list[Driver]:
         """The configurations that are programs of their own."""
-        return Drivers(self._sources.configuration).all()
+        return Drivers.of(self._sources).all()
 
     # -- what names them ---------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ def sources(settings: Settings) -> tuple[Answer, Sources]:
         return Answer("sources", State.FAILED, f"{error.where}: {error.problem}", error.remedy or ""), Sources(())
     amp = sum(file.mentions_amp for file in found)
     number = counted(len(found.files), "Python file")
-    if not amp and (trained_by := Drivers(found.configuration).all()):
+    if not amp and (trained_by := Drivers.of(found).all()):
         first, more = trained_by[0], len({each.path for each in trained_by}) - 1
         told = f"{number}; {first.framework.name} trains by {first.path}{f' and {more} more files' if more else ''}"
         return Answer("sources", State.OK, told), found

@@ -130,7 +130,7 @@ class BaseRevision:
             cannot_tell=() if looked else gone,
             precision=(
                 *(line for stage in stages for line in self._precision_changes(stage)),
-                *changed(Drivers(self.found.sources.configuration).all(), Drivers(sources.configuration).all()),
+                *changed(Drivers.of(self.found.sources).all(), Drivers.of(sources).all()),
                 *self._version_changes(sources, settings),
             ),
             suppressed=tuple(

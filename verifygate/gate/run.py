@@ -155,7 +155,7 @@ def _begun(settings: Settings, options: RunOptions) -> _Start:
     """Read what the run is about. Raises UsageError."""
     at = dt.datetime.now(dt.UTC)
     sources = read_sources(settings.root, settings.sources, settings.exclusion)
-    if not sources.files and not Drivers(sources.configuration).are_there:
+    if not sources.files and not Drivers.of(sources).are_there:
         raise UsageError(
             "no Python file to audit",
             where=", ".join(settings.sources),

@@ -95,7 +95,7 @@ def analyse(
 
 def _complete(result: AnalysisResult, sources: Sources) -> AnalysisResult:
     """The result, with what the whole tree tells of what could not be read."""
-    drivers = Drivers(sources.configuration)
+    drivers = Drivers.of(sources)
     return replace(
         result,
         not_analysed=with_what_may_train(result.not_analysed, sources, drivers),

@@ -44,7 +44,7 @@ class StaticStage:
         selection = context.settings.selection(context.sources.paths)
         outcome = analyse(context.sources, selection, means=Means(jobs=0))
         blocking = set(context.settings.verdict.block)
-        drivers = [] if outcome.contract.rows else Drivers(context.sources.configuration).all()
+        drivers = [] if outcome.contract.rows else Drivers.of(context.sources).all()
         trained_by = tuple(dict.fromkeys(each.path for each in drivers))
         read = outcome.files_checked + len(trained_by)
         analysed = _analysed_check(outcome.not_analysed, read)

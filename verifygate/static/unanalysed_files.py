@@ -43,7 +43,7 @@ def with_what_may_train(lost: Iterable[NotAnalysed], sources: Sources, drivers: 
 def refuse_settings_alone(sources: Sources) -> None:
     """Raises UsageError where a tool trains from a file, and no source trains: a verdict on the rest would be about
     another program."""
-    drivers = Drivers(sources.configuration)
+    drivers = Drivers.of(sources)
     known = {each.path for each in drivers.all()} | drivers.lost.keys()
     for path, how in _trained_by_a_tool(sources).items():
         if path not in known:
