@@ -41,10 +41,17 @@ def with_drivers(report: CheckReport, asked: Asked) -> tuple[CheckReport, Asked,
     return report, asked._replace(homes=theirs), [each.path for each, _ in drivers]
 
 
-def moved_since(asked: Asked, commit: str) -> tuple[str, ...]:
-    """What moved since a commit in the contracts of the configurations that are asked for."""
+def moved_since(asked: Asked, commit: str, drivers: list[str]) -> tuple[str, ...]:
+    """What moved since a commit, if one is named, in the contracts of the configurations that are asked for.
+
+    Where a program declares its own precision, they count if they were named: then there are `drivers`.
+    """
     from verifygate.configured_precision.drivers import Drivers, changed
+    from verifygate.configured_precision.read import train
     from verifygate.sources import git
+
+    if not commit or (not drivers and train(asked.sources)):
+        return ()
 
     before = [each for each in git.configuration_at(asked.root, commit) if asked.is_audited(each.path)]
     then, now = (

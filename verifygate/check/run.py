@@ -171,13 +171,11 @@ def _computed(
         report = within(whole, asked)
         report = replace(report, files_checked=report.files_checked + read_of(report, asked, drivers))
     if old.commit or old.baseline is not None:
-        from verifygate.check.known_findings import apart
+        from verifygate.check.known_findings import without_old
 
         with timings.part("set aside what is old"):
-            new, before, baselined = apart(report.findings, asked, old, choice, kept)
-            report = replace(report, findings=tuple(new), stood_before=before, in_baseline=baselined)
-            if old.commit and (drivers or not whole.contract.rows):
-                report = replace(report, contract_changes=moved_since(asked, old.commit))
+            report = without_old(report, asked, old, choice, kept)
+            report = replace(report, contract_changes=moved_since(asked, old.commit, drivers))
     if any(FORMATS[each.format].shows_fixes for each in options.outputs):
         with timings.part("see what can be fixed"):  # building fixes costs more than finding faults
             from verifygate.check.fixes import fixes_for
