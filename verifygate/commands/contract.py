@@ -17,7 +17,7 @@ from verifygate.commands.options import config_option
 def contract(paths: tuple[str, ...], config: Path | None, fmt: str, since: str) -> int:
     """Print what decides each precision: weights, compute, master copy, reduction, optimizer state. Runs nothing.
 
-    PATHS are files and folders (default: .), also the YAML that axolotl, LLaMA-Factory, TRL or torchtune trains by.
+    PATHS are files and folders (default: .), also a YAML or TOML that a framework trains by.
     `docs precision-contract` explains.
     """
     from verifygate.check.contracts import contracts_of

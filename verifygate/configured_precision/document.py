@@ -189,9 +189,10 @@ def _toml(text: str) -> Item:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        at = re.search(r"\(at line (\d+), column \d+\)$", str(error))
+        at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
+        line = int(at[1] or text.count("\n") + 1) if at is not None else 1
         problem = str(error)[: at.start()] if at is not None else str(error)
-        raise DocumentError(" ".join(problem.split())[:120], int(at[1]) if at is not None else 1) from None
+        raise DocumentError(" ".join(problem.split())[:120], line) from None
     return _of_value(data, (), _toml_lines(text), 1)
 
 

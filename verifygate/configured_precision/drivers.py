@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from verifygate.base.records import record, replace
 from verifygate.configured_precision.document import DocumentError, Item, SeveralDocumentsError, merged, parse, placed
 from verifygate.configured_precision.framework_table import Cell, Evaluation, Framework, at, frameworks, text_of
-from verifygate.configured_precision.hydra import NotComposed, composed_from
+from verifygate.configured_precision.hydra import ABSENT, NotComposed, composed_from
 from verifygate.configured_precision.launches import DOCUMENTS, Launch, Launches
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import (
@@ -28,7 +28,7 @@ from verifygate.model.precision_contract import (
 from verifygate.sources.configuration_file import ConfigurationFile
 from verifygate.sources.tree import Sources
 
-_DEFAULTS = re.compile(rb"^defaults[ \t]*:", re.MULTILINE)
+_DEFAULTS = re.compile(rb"^defaults[ \t]*:[ \t]*(?:\[|(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*+[ \t]*-)", re.MULTILINE)
 """What makes a file a primary configuration of Hydra."""
 
 
@@ -130,20 +130,24 @@ class Drivers:
         found: dict[tuple[str, str], Driver] = {}
         for each in self._launches.all:
             if (document := self._handed(each)) is not None and each.framework.takes(document.root):
-                is_own = each.given or each.file == each.path
+                is_own = each.given or each.more or each.file == each.path
                 key = (each.file, f"{each.path}:{each.line}" if is_own else each.accelerate)
                 found.setdefault(key, self._driver(each.framework, each.file, document, each))
-        launched = {path for path, _ in found}
+        launched = {path for path, _ in found}.union(*(each.more for each in self._launches.all))
         for path, file in self._files.items():
             is_named = path in self._named
             if path in launched or (file.is_test and not is_named) or file.suffix not in DOCUMENTS:
                 continue
-            composes = file.suffix in (".yaml", ".yml") and _DEFAULTS.search(file.data) is not None
-            asking = [each for each in frameworks() if composes or each.may_own(file.data)]
+            asking = [each for each in frameworks() if each.may_own(file.data)]
+            known = len(self.broken)
+            composes = not asking and file.suffix in (".yaml", ".yml") and _DEFAULTS.search(file.data) is not None
+            asking = [*frameworks()] if composes else asking
             document = self._whole(path) if asking or (is_named and not file.data) else None
             owner = next((each for each in asking if document is not None and each.owns(document.root)), None)
             if owner is not None and document is not None:
                 found[path, ""] = self._driver(owner, path, document, None)
+            elif composes and not is_named:
+                self.broken = dict([*self.broken.items()][:known])  # nothing says that it is a framework's
         return [found[key] for key in sorted(found)]
 
     @cached_property
@@ -199,7 +203,7 @@ class Drivers:
         for path in launch.more:
             document = self.document(path) if path in self._files else None
             if document is None:
-                holes.append(NotComposed(launch.path, launch.line, path, (), is_absent=True))
+                holes.append(NotComposed(launch.path, launch.line, path, (), ABSENT))
             else:
                 root = merged(root, placed(document, path))
                 files.add(path)
@@ -248,14 +252,17 @@ class Drivers:
                 documents["accelerate"] = (file, linked)
             else:
                 unread["accelerate"] = f"`--config_file {launch.accelerate}`: that file is not here, or cannot be read"
-        holes = [each for each in whole.holes if not (each.is_absent and each.entry in framework.ships)]
+        holes = [each for each in whole.holes if not (each.why == ABSENT and each.entry in framework.ships)]
         evaluation = Evaluation(framework, documents, given, unread, holes)
         cells = evaluation.cells()
         place = (launch.path, launch.line) if launch is not None else None
         unsure = launch.unsure if launch is not None else self._launches.by_variable.get(framework.name, "")
+        if launch is None and whole.files:
+            unsure = unsure or "unless options of Hydra on a command line say otherwise"
+        sets = (*launch.given, *launch.more) if launch is not None else ()
         return Driver(
-            framework=framework, path=path, launched=place, unsure=unsure, cells=cells,
-            overridden=frozenset(launch.given if launch is not None else ()), writes=evaluation.text(framework.writes),
+            framework=framework, path=path, launched=place, unsure=unsure, cells=cells, overridden=frozenset(sets),
+            writes=evaluation.text(framework.writes),
             reads=frozenset(filter(None, map(evaluation.text, framework.reads))),
             files=frozenset(file for file, _ in documents.values()) | whole.files,
         )  # fmt: skip

@@ -221,17 +221,24 @@ def _open_above(document: Item | None, key: str) -> Item | None:
 def text_of(item: Item | None) -> str:
     """A value as patterns read it: `true`, `2`, `a,b`; empty for null, and `{}` for a table with something in it.
 
-    What a list nests is not looked into: aliases may make it larger than any memory.
+    Of an object that a list holds, it is the class: `{lightning.pytorch.plugins.MixedPrecision}`. What a list nests is
+    not looked into: aliases may make it larger than any memory.
     """
     if item is None or item.value is None:
         return ""
     if isinstance(item.value, bool):
         return str(item.value).lower()
     if isinstance(item.value, list):
-        return ",".join(text_of(each) if each.is_scalar else "{}" for each in item.value)
+        return ",".join(text_of(each) if each.is_scalar else f"{{{_class_of(each)}}}" for each in item.value)
     if isinstance(item.value, dict):
         return "{}" if item.value else ""
     return item.text.strip()
+
+
+def _class_of(item: Item) -> str:
+    """The class that LightningCLI or Hydra makes an object of from a table, or nothing."""
+    named = item.get("class_path") or item.get("_target_")
+    return named.text if named is not None else ""
 
 
 class Evaluation:

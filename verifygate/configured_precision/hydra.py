@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from verifygate.base.records import record
-from verifygate.configured_precision.document import Item
+from verifygate.configured_precision.document import MAX_DEPTH, Item
 from verifygate.sources.file import SourceFile
 
 _MAIN = re.compile(rb"(?:hydra\.main|initialize|initialize_config_dir|compose)\(([^)]*)\)")
@@ -16,6 +16,9 @@ _NAME = re.compile(rb"config_name\s*=\s*[\"']([^\"']+)[\"']")
 _PACKAGE = re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\n)*?[ \t]*#[ \t]*@package[ \t]+([\w.]+)")
 """The comment at the top of a file that says below which keys it lands."""
 _MAX_FILES = 60
+OPEN = "is chosen when the program starts"
+ABSENT = "names a file that is not here"
+_OVERRIDE = "replaces another entry, which is not followed"
 
 
 @record
@@ -38,13 +41,12 @@ class NotComposed:
     entry: str
     group: tuple[str, ...]
     """The keys below which its content would land."""
-    is_absent: bool
-    """Whether it is written out, and that file is not here; else the program says it when it starts."""
+    why: str
+    """`OPEN`, or what else stands in the way."""
 
     @property
     def reason(self) -> str:
-        why = "names a file that is not here" if self.is_absent else "is chosen when the program starts"
-        return f"`{self.entry}` {why}"
+        return f"`{self.entry}` {self.why}"
 
 
 Read = Callable[[str], tuple[Item, bytes] | None]
@@ -75,7 +77,9 @@ class _Walk:
     def __init__(self, root: str, read: Read) -> None:
         self._root = root
         self._read = read
-        self._seen: set[str] = set()
+        self._within: list[str] = []
+        """The files in the defaults lists of which the walk is: none of them takes itself in."""
+        self._taken = 0
 
     def file(
         self, name: str, folder: tuple[str, ...], package: tuple[str, ...], place: str
@@ -83,26 +87,30 @@ class _Walk:
         """The files of one entry: those of its own defaults list where that says so, which is before it by default."""
         name = name.lstrip("/")
         stem = name.removesuffix(".yaml").removesuffix(".yml")
-        path = posixpath.normpath(posixpath.join(self._root, *folder, stem)) + posixpath.splitext(name)[1]
-        path = path if path.endswith((".yaml", ".yml")) else f"{path}.yaml"
+        suffix = ".yml" if name.endswith(".yml") else ".yaml"
+        path = posixpath.normpath(posixpath.join(self._root, *folder, stem)) + suffix
         found = self._read(path)
-        if found is None or path in self._seen or len(self._seen) >= _MAX_FILES:
+        if found is None or path in self._within or self._taken >= _MAX_FILES:
             return
-        self._seen.add(path)
+        self._taken += 1
         document, data = found
         if "/" in stem:
             folder = (*folder, *posixpath.dirname(stem).split("/"))
         if (said := _PACKAGE.match(data)) is not None:
             words = said[1].decode("ascii", "replace").split(".")
             package = package if words == ["_group_"] else tuple(each for each in words if each != "_global_")
+        if len(package) > MAX_DEPTH:
+            return
         own = Composed(path, package, place)
         defaults = document.get("defaults")
         entries = defaults.value if defaults is not None and isinstance(defaults.value, list) else []
+        self._within.append(path)
         for entry in entries:
             if entry.text == "_self_":
                 yield own
             else:
                 yield from self._entry(entry, folder, package, path)
+        self._within.pop()
         if not any(entry.text == "_self_" for entry in entries):
             yield own
 
@@ -116,14 +124,18 @@ class _Walk:
             return
         for key, chosen in entry.table.items():
             words, at, target = key.partition("@")
-            if words.startswith("override ") or chosen.value is None:
+            if chosen.value is None:
                 continue
-            name = words.removeprefix("optional ").strip()
-            inside = tuple(name.strip("/").split("/"))
+            name = words.removeprefix("override ").removeprefix("optional ").strip()
+            inside = tuple(each for each in name.split("/") if each not in ("", "."))
             below = inside if name.startswith("/") else (*folder, *inside)
             lands = (*package, *inside) if not name.startswith("/") else inside
             if at:
                 lands = () if target == "_global_" else (*package, *target.strip().split("."))
+            if words.startswith("override "):
+                if inside[:1] != ("hydra",):
+                    yield NotComposed(path, chosen.line, f"{key}: {chosen.text}", lands, _OVERRIDE)
+                continue
             is_optional = words.startswith("optional ")
             for each in chosen.value if isinstance(chosen.value, list) else [chosen]:
                 said = "" if is_optional else f"{key}: {each.text}"
@@ -134,9 +146,9 @@ class _Walk:
     ) -> Iterator[Composed | NotComposed]:
         """The files of one name; `said` is the entry as written, empty where Hydra does without that file."""
         if "$" in name.text or name.text == "???":
-            yield NotComposed(path, name.line, said or name.text, package, is_absent=False)
+            yield NotComposed(path, name.line, said or name.text, package, OPEN)
             return
         parts = list(self.file(name.text, folder, package, f"{path}:{name.line}"))
         if said and not parts:
-            yield NotComposed(path, name.line, said, package, is_absent=True)
+            yield NotComposed(path, name.line, said, package, ABSENT)
         yield from parts

@@ -27,6 +27,8 @@ _OF_LAUNCHER = {
 _DISTRIBUTED = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED"}
 _EXEC_FORM = re.compile(r"""["']\s*,\s*["']""")
 """What stands between the words of `CMD ["axolotl", "train", "a.yml"]`."""
+_MAX_LINE = 8 * 1024
+"""A longer line is none that somebody launches a training by."""
 _CONFIG_PATH = re.compile(r"--config-(?:path|dir)[ =](?P<folder>\S+)|(?P<program>\S+)\.py\b")
 _QUOTES = re.compile(r"""[\["'\]]""")
 
@@ -84,7 +86,7 @@ class Launches:
     def _launches_in(self, file: ConfigurationFile) -> Iterator[Launch]:
         for line in command_lines(file, self._files.get):
             text = _as_the_shell_sees(line)
-            for framework in frameworks():
+            for framework in frameworks() if len(text) <= _MAX_LINE else ():
                 hits = ((number, re.search(each, text)) for number, each in enumerate(framework.launch))
                 number, hit = next(((number, hit) for number, hit in hits if hit), (0, None))
                 if hit is None:
@@ -137,7 +139,7 @@ class Launches:
         for file in self._scripts:
             for line in command_lines(file, self._files.get):
                 text = _as_the_shell_sees(line)
-                for framework in frameworks():
+                for framework in frameworks() if len(text) <= _MAX_LINE else ():
                     hit = next((hit for each in framework.servers for hit in [re.search(each, text)] if hit), None)
                     if hit is None:
                         continue

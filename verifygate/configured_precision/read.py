@@ -11,7 +11,7 @@ from verifygate.base.records import record, replace
 from verifygate.configured_precision.commands import commands_in
 from verifygate.configured_precision.document import DocumentError, Item, parse
 from verifygate.configured_precision.drivers import Driver, Drivers
-from verifygate.configured_precision.hydra import NotComposed, composed
+from verifygate.configured_precision.hydra import OPEN, NotComposed, composed
 from verifygate.configured_precision.setting import Setting
 from verifygate.configured_precision.shapes import settings_in
 from verifygate.sources.configuration_file import SCRIPTS, ConfigurationFile
@@ -178,7 +178,7 @@ class ConfiguredPrecision:
             last: dict[str, Setting] = {}
             for part in composed(source, self._document_and_bytes):
                 if isinstance(part, NotComposed):
-                    if not part.is_absent:
+                    if part.why == OPEN:
                         self.unread.append(Unread(part.path, part.line, part.reason))
                     continue
                 yield part.path, part.place, source.path
