@@ -237,6 +237,8 @@ def _with_abstract_run(
         from verifygate.static.machine.libraries import libraries_for
 
         seen = abstract_run(analysis, libraries_for(task.settings))
+        if task.lets_go:
+            analysis.program.let_go()  # it has looked for words in every file
         new = [
             (loaded[code], _at_most_likely(_settled(match, loaded[code].rule, analysis), analysis))
             for code, each in seen.matches.items()

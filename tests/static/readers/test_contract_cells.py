@@ -17,13 +17,15 @@ from net import kept
 from run_text import MAIN, program_of
 from units import Unit, units
 
+from verifygate.config.model_files import ModelFile
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.config.settings import StaticSettings
-from verifygate.model.precision_contract import Aspect
+from verifygate.model.precision_contract import Aspect, PrecisionContract
 from verifygate.sources.discovery import read_sources
+from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
-from verifygate.static.machine.libraries import LIBRARIES
+from verifygate.static.machine.libraries import LIBRARIES, libraries_for
 from verifygate.static.machine.programs import Run, runs_of
 from verifygate.static.readers.all_readers import violations
 from verifygate.static.readers.contract_cells import Cell, cells
@@ -186,3 +188,33 @@ def test_tests_and_what_no_driver_is_in_fill_nothing(tmp_path: Path) -> None:
     )
     assert row is not None
     assert not row.declared
+
+
+FITS = """\
+import torch
+MODELS = ("acme",)
+def fit(model, loader, half):
+    scaler = torch.amp.GradScaler("cuda")
+    optimizer = torch.optim.AdamW(model.parameters())
+    for batch in loader:
+        with torch.autocast("cuda", dtype=torch.float16, enabled=half):
+            loss = model(batch).sum()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def test_a_program_that_a_model_drives_has_a_contract() -> None:
+    """Its source says nothing of a backward; the model's events are at its own line. Without the model it has none."""
+    text = "import torch\nimport acme\nnet = torch.nn.Linear(2, 1)\nacme.fit(net, [torch.ones(2)], True)\n"
+    sources = Sources([SourceFile("train.py", text.encode())])
+    program = Program(sources, {"train.py": None})
+    assert filled(PrecisionContract(), program, LIBRARIES) == PrecisionContract()
+    libraries = libraries_for(RuleSelection(models=(ModelFile("acme.py", FITS),)))
+    rows = filled(PrecisionContract(), program, libraries).rows
+    said = {row.aspect: [(each.value, each.line) for each in row.declared] for row in rows if row.declared}
+    assert said[Aspect.DRIVER] == [("acme: autocast and GradScaler", 4)]
+    assert said[Aspect.LOSS_SCALE] == [("GradScaler", 4)]
+    assert said[Aspect.WEIGHTS] == [("float32", 3)]
+    assert said[Aspect.COMPUTE] == [("float16", 4)]

@@ -1,1 +1,1 @@
-"""Rules as readers of what the machine observed. None of them is asked by a report yet: see docs/machine.md."""
+"""Rules as readers of what the machine observed. `../abstract_run.py` reports what they find."""

@@ -19,7 +19,7 @@ READERS: dict[str, Callable[[Iterable[Run]], Iterator[Violated]]] = {
     "AMP703": rounded_positions.violations,
     "AMP707": half_round_trip.violations,
 }
-"""Code -> the reader. No report asks them yet; the rules do (`rules/amp7_low_precision`)."""
+"""Code -> the reader. The rules themselves are in `rules/amp7_low_precision`."""
 
 
 def violations(runs: tuple[Run, ...]) -> list[Violated]:

@@ -30,6 +30,4 @@ class HalfTrainer(Trainer):
 
 if __name__ == "__main__":
     model = torch.nn.Linear(4, 4).cuda()
-    (HalfTrainer if os.environ.get("FP16") else Trainer)(model, torch.optim.AdamW(model.parameters())).epoch(
-        torch.randn(9, 4, 4, device="cuda")
-    )
+    (HalfTrainer if os.environ.get("FP16") else Trainer)(model, torch.optim.AdamW(model.parameters())).epoch(torch.randn(9, 4, 4, device="cuda"))

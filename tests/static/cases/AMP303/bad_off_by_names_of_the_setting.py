@@ -11,9 +11,7 @@ class Trainer:
     def build(self, model, optimizer):
         cfg = self.cfg
         self.model, self.optimizer = model, optimizer
-        self.scaler = (
-            torch.amp.GradScaler("cuda", enabled=False) if cfg.PREC == "amp" else None
-        )  # expect: AMP303 likely
+        self.scaler = torch.amp.GradScaler("cuda", enabled=False) if cfg.PREC == "amp" else None  # expect: AMP303 likely
 
     def step(self, inputs, targets, loss_fn):
         prec = self.cfg.PREC
