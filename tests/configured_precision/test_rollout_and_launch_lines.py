@@ -8,8 +8,10 @@ import pytest
 
 from verifygate.cli import main
 from verifygate.configured_precision.drivers import Driver, Drivers
+from verifygate.configured_precision.read import ConfiguredPrecision
 from verifygate.model.precision_contract import Aspect
 from verifygate.sources.configuration_file import ConfigurationFile
+from verifygate.sources.tree import Sources
 
 GRPO = "model_name_or_path: org/m\ndataset_name: d\n"
 AXOLOTL = "base_model: org/m\ndatasets: [{path: d}]\nmicro_batch_size: 2\nbf16: true\n"
@@ -172,3 +174,39 @@ def test_a_launch_line_that_leads_nowhere_is_said(
     )
     assert main(["check", "--no-cache"]) == 0
     assert "    run.sh:1: axolotl trains by `gone.yml`, which is not here\n" in capsys.readouterr().out
+
+
+TUNE = "model: {_component_: torchtune.models.llama3.lora_llama3_8b}\noptimizer: {_component_: torch.optim.AdamW}\n"
+TUNE += "checkpointer: {_component_: torchtune.training.FullModelHFCheckpointer}\ndtype: bf16\n"
+
+
+def test_two_recipes_of_one_file_are_two_and_a_setting_before_the_file_hides_none() -> None:
+    line = "tune run {} --config a.yaml\n"
+    script = line.format("quantize") + line.format("recipes/lora_finetune_single_device.py")
+    exported, trained = read(a_dot_yaml=TUNE, run_dot_sh=script).all()
+    assert (cell(exported, "compute"), cell(trained, "reduction")) == ("", "none: one device")
+    assert trained.cells["reduction"].said == "recipe: recipes/lora_finetune_single_device.py"
+    assert cell(the_driver(a_dot_yaml=TUNE, run_dot_sh=line.format("full dtype=fp32")), "compute") == "float32"
+
+
+def test_a_line_that_may_be_another_programs_misses_no_file_and_a_long_one_is_none() -> None:
+    lines = "python main.py fit --config gone.yaml\npython train.py --config-name=gone\n"
+    assert read(a_dot_yml=AXOLOTL, run_dot_sh=lines).unread == []
+    assert [each.reason.split()[0] for each in read(run_dot_sh="lmf train gone.yaml\n").unread] == ["LLaMA-Factory"]
+    many = f"A={'x' * 1000}\naxolotl train a.yml --bf16 false {'$A ' * 9}\n"
+    assert the_driver(a_dot_yml=AXOLOTL, run_dot_sh=many).launched is None
+
+
+def test_what_a_further_file_sets_anew_is_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = "seed_everything: 1\nmodel: {class_path: a.B}\ntrainer: {precision: 16, devices: 1}\n"
+    (tmp_path / "a.yaml").write_text(first, encoding="utf-8")
+    (tmp_path / "b.yaml").write_text("trainer: {precision: bf16-true}\n", encoding="utf-8")
+    (tmp_path / "run.sh").write_text("python main.py fit --config a.yaml --config b.yaml\n", encoding="utf-8")
+    found = Sources((), configuration=[ConfigurationFile(p.name, data=p.read_bytes()) for p in tmp_path.iterdir()])
+    set_at = [(each.path, each.value) for each in ConfiguredPrecision(found).settings if each.aspect == "precision"]
+    assert set_at == [("b.yaml", "bf16-true")]
+    assert main(["check", "--no-cache"]) == 0
+    assert "a.yaml" in capsys.readouterr().out

@@ -283,16 +283,14 @@ def _left_alone(use: Use, region: WrittenRegion, analysis: Analysis) -> Match | 
         return None
     if enabled is None or not isinstance(enabled.expr, ast.Name | ast.Attribute | ast.Compare):
         return None
-    if region.region.optional and not _is_left_out_for_a_device(region, analysis):
-        return None
-    if analysis.evaluator.truth(enabled.expr, enabled.frame) is not None:
-        return None
-    if analysis.dtype_values.compare(enabled.expr, enabled.frame):
-        return None  # it asks for the dtype, of the region say, and that is float16
+    is_known = analysis.evaluator.truth(enabled.expr, enabled.frame) is not None
+    if is_known or analysis.dtype_values.compare(enabled.expr, enabled.frame):
+        return None  # or it asks for the dtype, of the region say, and that is float16
     text = analysis.condition_texts.with_definitions(enabled.expr, enabled.frame, _ONE_STEP)
     if re.search(_ASKS_FOR_DEVICE, text) or not (words := words_of(text)) & SPEAK_OF_PRECISION:
         return None
-    if analysis.region_dtypes.of(region) != {Dtype.FLOAT16}:
+    is_ours = not region.region.optional or _is_left_out_for_a_device(region, analysis)
+    if not is_ours or analysis.region_dtypes.of(region) != {Dtype.FLOAT16}:
         return None
     near = {region.function, use.function, *(site.caller for site in analysis.call_graph.sites(region.function))}
     branches = (node for function in near for node in (*function.of_kind(ast.If), *function.of_kind(ast.IfExp)))
