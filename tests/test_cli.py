@@ -213,8 +213,10 @@ def test_json_keeps_the_contract(project: Path, capsys: pytest.CaptureFixture[st
     assert main(["check", "--format", "json", "broken.py", "train.py"]) == 2
     document = json.loads(capsys.readouterr().out)
 
-    head = {"schema_version", "files_checked", "folder", "contract", "stood_before", "in_baseline", "fail_on"}
-    assert set(document) == head | {"findings", "not_analysed", "not_followed", "left_out"}
+    head = {"schema_version", "files_checked", "folder", "contract", "stood_before", "in_baseline", "fail_on"} | {
+        "contract_changes"
+    }
+    assert set(document) == head | {"findings", "not_analysed", "not_followed", "left_out", "contract_changes"}
     assert (document["schema_version"], document["files_checked"]) == (1, 1)
     (finding,) = document["findings"]
     assert set(finding) >= CONTRACT

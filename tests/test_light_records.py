@@ -90,7 +90,7 @@ def test_check_prints_what_its_schema_says() -> None:
     adapter = TypeAdapter(CheckReport)
     document = json.loads(render_check(report))
     head = ["schema_version", "files_checked", "findings", "not_analysed", "not_followed", "left_out"]
-    assert list(document) == [*head, "stood_before", "in_baseline", "contract", "fail_on", "folder"]
+    assert list(document) == [*head, "stood_before", "in_baseline", "contract", "contract_changes", "fail_on", "folder"]
     assert document == adapter.dump_python(report, mode="json")
     assert adapter.validate_python(document) == report
 

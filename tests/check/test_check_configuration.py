@@ -88,10 +88,8 @@ def test_the_line_that_launches_it_counts_as_named(folder: Path, capsys: pytest.
     assert code == 0
     assert "(run.sh:1)" in out
     (folder / "empty.py").touch()
-    assert main(["run", "--stage", "static"]) == 2
-    err = capsys.readouterr().err
-    assert "`axolotl` trains by it (run.sh:1)" in err
-    assert "`verifygate check` judge this file" in err
+    assert main(["run", "--stage", "static"]) == 0
+    assert "PASS (static only)" in capsys.readouterr().out
 
 
 def test_a_tool_that_nobody_knows_is_not_read(folder: Path, capsys: pytest.CaptureFixture[str]):

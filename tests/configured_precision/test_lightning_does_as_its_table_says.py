@@ -10,7 +10,7 @@ from verifygate.sources.configuration_file import ConfigurationFile
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of Lightning's own
-@pytest.mark.parametrize("precision", ["32", "16", "bf16-true"])
+@pytest.mark.parametrize("precision", ["16", "bf16-true"])
 def test_one_step_has_the_dtypes_of_the_contract(precision: str) -> None:
     torch = pytest.importorskip("torch")
     lightning = pytest.importorskip("lightning.pytorch")

@@ -87,6 +87,6 @@ def test_cases_are_answered_as_they_ask(tmp_path: Path) -> None:
 def test_examples_are_answered_as_the_documentation_says() -> None:
     """One is reported, the other is not; the wrong way round both are told."""
     examples = examples_of(find_rule("AMP201"))
-    assert [problem_of_example("AMP201", title, text) for title, text in examples.items()] == ["", ""]
+    assert [problem_of_example("AMP201", title, each) for title, each in examples.items()] == ["", ""]
     assert problem_of_example("AMP201", "Example", examples["Use instead"]) == "it is not reported"
     assert problem_of_example("AMP201", "Use instead", examples["Example"]) == "it is reported"

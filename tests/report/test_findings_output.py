@@ -69,6 +69,7 @@ def test_json_is_the_contract() -> None:
             "not_followed",
             "left_out",
             "contract",
+            "contract_changes",
             "folder",
         ),
         "fail_on",

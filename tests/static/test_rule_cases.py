@@ -13,9 +13,8 @@ import pytest
 
 from verifygate.config.settings import StaticSettings
 from verifygate.model import Finding, Severity
+from verifygate.quality.qualification.cases import example
 from verifygate.sources.discovery import read_sources
-from verifygate.sources.file import SourceFile
-from verifygate.sources.tree import Sources
 from verifygate.static.engine import analyse
 from verifygate.static.registry import load_rules
 
@@ -81,8 +80,8 @@ def test_documentation_is_complete_and_its_examples_do_as_they_say(code: str):
     loaded = load_rules()[code]
     assert tuple(loaded.sections) == SECTIONS
 
-    example = report(loaded.sections["Example"])
-    assert {finding.rule for finding in example if finding.rule == code or not is_note(finding)} == {code}, example
+    bad = report(loaded.sections["Example"])
+    assert {finding.rule for finding in bad if finding.rule == code or not is_note(finding)} == {code}, bad
     assert all(map(is_note, report(loaded.sections["Use instead"])))
 
 
@@ -101,7 +100,6 @@ def is_note(finding: Finding) -> bool:
 
 def report(section: str):
     """All findings on the code block of a section."""
-    block = re.fullmatch(r"```python\n(.*?)```", section, re.DOTALL)
-    assert block is not None, "one python block, and nothing else"
-    sources = Sources([SourceFile("example.py", block[1].encode())])
-    return analyse(sources, StaticSettings()).findings
+    block = re.fullmatch(r"```(python|yaml)\n(.*?)```", section, re.DOTALL)
+    assert block is not None, "one block, and nothing else"
+    return analyse(example(block[1], block[2]), StaticSettings()).findings

@@ -30,7 +30,7 @@ def with_drivers(report: CheckReport, asked: Asked) -> tuple[CheckReport, Asked,
     named = asked.settings
     if report.contract.rows and not named:
         return report, asked, []
-    read = Drivers(asked.sources.configuration)
+    read = Drivers.of(asked.sources)
     drivers = [(each, {*each.files, *_paths_of(each.contract)}) for each in read.all()]
     drivers = [(each, paths) for each, paths in drivers if any(map(asked.is_asked, paths))]
     if named:
@@ -41,13 +41,33 @@ def with_drivers(report: CheckReport, asked: Asked) -> tuple[CheckReport, Asked,
     return report, asked._replace(homes=theirs), [each.path for each, _ in drivers]
 
 
+def moved_since(asked: Asked, commit: str, drivers: list[str]) -> tuple[str, ...]:
+    """What moved since a commit, if one is named, in the contracts of the configurations that are asked for.
+
+    Where a program declares its own precision, they count if they were named: then there are `drivers`.
+    """
+    from verifygate.configured_precision.drivers import Drivers, changed
+    from verifygate.configured_precision.read import train
+    from verifygate.sources import git
+
+    if not commit or (not drivers and train(asked.sources)):
+        return ()
+
+    before = [each for each in git.configuration_at(asked.root, commit) if asked.is_audited(each.path)]
+    then, now = (
+        [each.shown(asked.as_typed or str) for each in read.all() if any(map(asked.is_asked, each.files))]
+        for read in (Drivers(before), Drivers.of(asked.sources))
+    )
+    return tuple(changed(then, now))
+
+
 def read_of(report: CheckReport, asked: Asked, drivers: list[str]) -> int:
     """How many of the named files and of the drivers were read."""
     return len({*drivers, *asked.settings} - {each.path for each in report.not_analysed})
 
 
 def _refuse_unread(asked: Asked, read: Drivers, known: Container[str]) -> None:
-    from verifygate.configured_precision.drivers import DOCUMENTS
+    from verifygate.configured_precision.launches import DOCUMENTS
 
     for path in (each for each in asked.settings if each not in known):
         if path.endswith(DOCUMENTS):

@@ -14,7 +14,8 @@ from verifygate.check.report_scope import as_typed, within
 from verifygate.check.run import not_analysed_lines, report_of
 from verifygate.check.settings import Judged
 from verifygate.config.tree_versions import versions_of_tree
-from verifygate.configured_precision.drivers import DOCUMENTS, Driver, Drivers, changed
+from verifygate.configured_precision.drivers import Driver, Drivers, changed
+from verifygate.configured_precision.launches import DOCUMENTS
 from verifygate.model.check_report import CheckReport
 from verifygate.model.precision_contract import PrecisionContract, altered
 from verifygate.sources import git
@@ -78,7 +79,13 @@ def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path 
         kept = [each for each in git.configuration_at(around, commit) if not found.exclusion.leaves_out(each.path)]
         before = [each for each in _below(Drivers(kept, by_name), below) if each.path not in read.broken]
         changes = [*moved, *changed(before, drivers)]
-    return Contracts(programs, [each.shown(shown) for each in drivers], changes, (*lost, *report_lost), is_partial)
+    unread = tuple(
+        f"{shown(each.path)}:{each.line}: not followed: {each.reason}"
+        for each in read.unread
+        if _is_below(each.path, below)
+    )
+    lost = (*lost, *unread, *report_lost)
+    return Contracts(programs, [each.shown(shown) for each in drivers], changes, lost, is_partial)
 
 
 def _below(read: Drivers, folders: frozenset[str]) -> list[Driver]:

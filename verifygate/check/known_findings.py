@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from verifygate.base.records import replace
 from verifygate.model.finding import Finding
 
 if TYPE_CHECKING:
     from verifygate.check.project import Asked
     from verifygate.config.rule_selection import RuleSelection
+    from verifygate.model.check_report import CheckReport
     from verifygate.static.engine import Kept
 
 
@@ -53,11 +55,11 @@ def known_old(since: str, baseline: str, root: Path) -> Old:
     return Old(commit, renamed, data, baseline)
 
 
-def apart(
-    findings: Iterable[Finding], asked: Asked, old: Old, choice: RuleSelection, kept: Kept | None = None
-) -> tuple[list[Finding], int, int]:
-    """The findings that are new, the number of those that stood before, and of those in the baseline."""
-    found = list(findings)
+def without_old(
+    report: CheckReport, asked: Asked, old: Old, choice: RuleSelection, kept: Kept | None = None
+) -> CheckReport:
+    """The report with the findings that are new, and the numbers of the others."""
+    found = list(report.findings)
     before = baselined = 0
     if old.commit:
         found, before = _without(found, lambda each: _stood(each, asked, old.commit, choice, kept))
@@ -66,7 +68,7 @@ def apart(
 
         entries = parse(old.baseline, old.shown)
         found, baselined = _without(found, lambda these: held(entries, entries_of(these), asked.is_there))
-    return found, before, baselined
+    return replace(report, findings=tuple(found), stood_before=before, in_baseline=baselined)
 
 
 def _stood(

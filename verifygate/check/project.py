@@ -169,7 +169,7 @@ def _drives(sources: Sources) -> bool:
     """Whether a configuration among the files is a program of its own."""
     from verifygate.configured_precision.drivers import Drivers
 
-    return bool(Drivers(sources.configuration).all())
+    return Drivers.of(sources).are_there
 
 
 def _paths(sources: Sources) -> Iterable[str]:

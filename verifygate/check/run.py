@@ -158,7 +158,7 @@ def _computed(
 ) -> CheckOutput:
     with timings.part("load the rules"):
         from verifygate.base.records import replace
-        from verifygate.check.configurations import read_of, with_drivers
+        from verifygate.check.configurations import moved_since, read_of, with_drivers
         from verifygate.check.part_cache import KeptParts
         from verifygate.check.report_scope import as_typed, within
         from verifygate.static.engine import Means, analyse
@@ -175,11 +175,11 @@ def _computed(
         report = within(whole, asked)
         report = replace(report, files_checked=report.files_checked + read_of(report, asked, drivers))
     if old.commit or old.baseline is not None:
-        from verifygate.check.known_findings import apart
+        from verifygate.check.known_findings import without_old
 
         with timings.part("set aside what is old"):
-            new, before, baselined = apart(report.findings, asked, old, choice, kept)
-            report = replace(report, findings=tuple(new), stood_before=before, in_baseline=baselined)
+            report = without_old(report, asked, old, choice, kept)
+            report = replace(report, contract_changes=moved_since(asked, old.commit, drivers))
     if any(FORMATS[each.format].shows_fixes for each in options.outputs):
         with timings.part("see what can be fixed"):  # building fixes costs more than finding faults
             from verifygate.check.fixes import fixes_for

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from verifygate.base.errors import UsageError
 from verifygate.config.tree_versions import versions_of_tree
+from verifygate.configured_precision.drivers import Drivers
 from verifygate.execution.collected_tests import find_tests, read_config
 from verifygate.model.program import Program
 from verifygate.programs import found_functions, found_programs
@@ -32,6 +33,8 @@ class Found:
     """The versions that the project allows; empty where it names none."""
     catalogue: str
     """`amp-core` or `amp-delegated`; empty where there is no AMP code."""
+    configurations: tuple[str, ...] = ()
+    """The files that a framework trains by, each with its name, where no source is about AMP."""
 
 
 def discovered(root: Path) -> Found:
@@ -46,13 +49,21 @@ def discovered(root: Path) -> Found:
     amp = [_text(file) for file in own if file.mentions_amp]
     delegated = any(_DELEGATED.search(text) for text in amp) and not any(_SCALER.search(text) for text in amp)
     programs = found_programs(sources, root)
+    drivers = () if amp else _drivers(sources)
     return Found(
         tests=tests,
         programs=programs,
         functions=() if programs else found_functions(sources),
         torch=" and ".join(filter(None, versions_of_tree(sources.paths, root).torch)),
         catalogue=("amp-delegated" if delegated else "amp-core") if amp else "",
+        configurations=drivers,
     )
+
+
+def _drivers(sources: Sources) -> tuple[str, ...]:
+    """The files that a framework trains by, each with its name."""
+    found = Drivers.of(sources).all()
+    return tuple(dict.fromkeys(f"{each.path} ({each.framework.name})" for each in found))
 
 
 def _text(file: SourceFile) -> str:

@@ -137,7 +137,7 @@ def starter(folder: Path, found: Found, spec: str = "") -> str:
         if found.tests
         else _NO_TESTS,
         entries=_entries(found),
-        requirements=_requirements(spec),
+        requirements=_requirements(spec, of_contract=bool(found.configurations)),
     )
 
 
@@ -147,8 +147,15 @@ def told(found: Found) -> list[str]:
         f"Found tests: {', '.join(found.tests) or 'none'}",
         *_programs_told(found),
         f"Found torch: {found.torch or 'any version: no file of the project says which'}",
-        f"Found AMP: {_KINDS[found.catalogue]}",
+        f"Found AMP: {_amp(found)}",
     ]
+
+
+def _amp(found: Found) -> str:
+    if not found.configurations:
+        return _KINDS[found.catalogue]
+    named, more = found.configurations[:_MOST_NAMED], len(found.configurations) - _MOST_NAMED
+    return f"in configurations that train: {', '.join(named)}{f' and {more} more' if more > 0 else ''}"
 
 
 def _programs_told(found: Found) -> list[str]:
@@ -163,6 +170,7 @@ def _programs_told(found: Found) -> list[str]:
     ]
 
 
+_MOST_NAMED = 3
 _NO_TESTS = """\
 # pytest = ["tests"]  # arguments for pytest; none were found
 # tests = false  # says that there are none: then no file counts as one, whatever it is called"""
@@ -210,7 +218,12 @@ def _lacks(program: Program) -> str:
     return plain("; ".join(program.obstacles), LONG)
 
 
-def _requirements(spec: str) -> str:
+def _requirements(spec: str, *, of_contract: bool) -> str:
+    if of_contract:
+        return (
+            "# [requirements]  # cells of the precision contract that a change must keep\n"
+            '# spec = "requirements.yaml"  # a `title`, and `precision`: `verifygate docs precision-contract`\n'
+        )
     if spec:
         return f'[requirements]  # what the code must do, traced to evidence\nspec = "{spec}"\n'
     return (

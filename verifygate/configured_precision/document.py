@@ -22,6 +22,10 @@ class DocumentError(Exception):
         self.line = line
 
 
+class SeveralDocumentsError(DocumentError):
+    """The file holds several documents, where one is asked for."""
+
+
 @record
 class Item:
     """A value, and the line on which its key stands."""
@@ -117,7 +121,7 @@ def _yaml(text: str, *, alone: bool) -> Item:
             documents += isinstance(event, yaml.DocumentStartEvent)
             if alone and documents > 1:
                 mark = event.start_mark
-                raise DocumentError("it holds several documents", mark.line + 1 if mark is not None else 1)
+                raise SeveralDocumentsError("it holds several documents", mark.line + 1 if mark is not None else 1)
             if depth > MAX_DEPTH or nodes > MAX_NODES:
                 raise DocumentError("it is too large, or too deep")
         root = next(iter(yaml.compose_all(text, Loader=loader)), None)

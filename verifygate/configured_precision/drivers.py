@@ -5,17 +5,17 @@ A file is one if its keys are of that framework beyond doubt, or if a command li
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from verifygate.base.records import record, replace
-from verifygate.configured_precision.commands import logical_lines
-from verifygate.configured_precision.document import DocumentError, Item, merged, parse, placed
+from verifygate.configured_precision.document import DocumentError, Item, SeveralDocumentsError, merged, parse, placed
 from verifygate.configured_precision.framework_table import Cell, Evaluation, Framework, at, frameworks, text_of
 from verifygate.configured_precision.hydra import ABSENT, NotComposed, composed_from
+from verifygate.configured_precision.launches import DOCUMENTS, Launch, Launches
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import (
     OF_CONFIGURATION,
@@ -26,28 +26,10 @@ from verifygate.model.precision_contract import (
     altered,
 )
 from verifygate.sources.configuration_file import ConfigurationFile
+from verifygate.sources.tree import Sources
 
-DOCUMENTS = (".yaml", ".yml", ".json", ".toml")
-_LAUNCHER = re.compile(r"\baccelerate\s+launch\b(?P<options>[^;&|]*)$")
-_OF_LAUNCHER = {
-    "config_file": "",
-    "mixed_precision": "mixed_precision",
-    "use_fsdp": "distributed_type",
-    "use_deepspeed": "distributed_type",
-    "zero_stage": "deepspeed_config.zero_stage",
-}
-"""Options of `accelerate launch` -> the key of its configuration that each sets."""
-_DISTRIBUTED = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED"}
-_LAUNCH = "launch:"
-"""How keys begin that say what a command line starts, and are no options."""
-_EXEC_FORM = re.compile(r"""["']\s*,\s*["']""")
-"""What stands between the words of `CMD ["axolotl", "train", "a.yml"]`."""
-_MAX_LINE = 8 * 1024
-"""A longer line is none that somebody launches a training by."""
-_CONFIG_PATH = re.compile(r"--config-(?:path|dir)[ =](?P<folder>\S+)|(?P<program>\S+)\.py\b")
 _DEFAULTS = re.compile(rb"^defaults[ \t]*:[ \t]*(?:\[|(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*+[ \t]*-)", re.MULTILINE)
 """What makes a file a primary configuration of Hydra."""
-_QUOTES = re.compile(r"""[\["'\]]""")
 
 
 @record(kw_only=True)
@@ -59,6 +41,13 @@ class Driver:
     launched: tuple[str, int] | None
     """The command line that hands it over; None where none in sight does."""
     has_overrides: bool
+    """Whether that line sets something beside the file, or names further files."""
+    overridden: frozenset[str]
+    """The keys of the file that the line sets anew, by itself or by a further file."""
+    writes: str
+    """Where it saves what it trains, as it is written; empty where that is not known."""
+    reads: frozenset[str]
+    """What another run may have saved, as it is written."""
     unsure: str
     """What a command line may set that cannot be read from it, or nothing."""
     files: frozenset[str]
@@ -74,6 +63,8 @@ class Driver:
     @property
     def title(self) -> str:
         """`configs/a.yml`, with the launch where that sets something beside it."""
+        if self.launched is not None and self.launched[0] == self.path:
+            return f"{self.path}:{self.launched[1]}"
         if self.launched is None or not self.has_overrides:
             return self.path
         return f"{self.path} as {self.launched[0]}:{self.launched[1]} launches it"
@@ -110,23 +101,6 @@ class Driver:
         return ContractRow(aspect=aspect, standing="declared", declared=(said,))
 
 
-@record
-class Launch:
-    """A command line that hands a file to a framework."""
-
-    framework: Framework
-    file: str
-    more: tuple[str, ...]
-    """Files that it names after that one, and that override it."""
-    path: str
-    line: int
-    given: Mapping[str, tuple[str, str, int]]
-    accelerate: str
-    """The configuration of the launcher that it names, as it is written, or nothing."""
-    unsure: str
-    """What it hands over by a variable, or nothing."""
-
-
 class Whole(NamedTuple):
     """A configuration with what it takes in."""
 
@@ -143,21 +117,30 @@ class Drivers:
         """`named` are the paths of files that are asked for by name: they count although they lie with tests."""
         self._named = named
         self._files = {each.path: each for each in files}
-        self._by_variable: dict[str, str] = {}
-        """Framework -> what a command line launches that names its file by a variable."""
+        self._launches = Launches(self._files)
         self._documents: dict[str, Item | None] = {}
         self.broken: dict[str, DocumentError] = {}
         """What should be a driver, or what one names, and cannot be read."""
 
+    @classmethod
+    def of(cls, sources: Sources) -> Drivers:
+        """The drivers beside some sources, which are read once however often somebody asks."""
+        if sources not in _KNOWN:
+            _KNOWN[sources] = cls(sources.configuration)
+        return _KNOWN[sources]
+
     def all(self) -> list[Driver]:
         """Every driver, by path, those without a launch line too."""
+        return list(self._all)
+
+    @cached_property
+    def _all(self) -> list[Driver]:
         found: dict[tuple[str, str], Driver] = {}
-        for each in self._launches:
+        for each in self._launches.all:
             if (document := self._handed(each)) is not None and each.framework.takes(document.root):
                 driver = self._driver(each.framework, each.file, document, each)
-                key = (each.file, f"{each.path}:{each.line}" if driver.has_overrides else each.accelerate)
-                found.setdefault(key, driver)
-        launched = {path for path, _ in found}.union(*(each.more for each in self._launches))
+                found.setdefault((each.file, each.identity), driver)
+        launched = {path for path, _ in found}.union(*(each.more for each in self._launches.all))
         for path, file in self._files.items():
             is_named = path in self._named
             if path in launched or (file.is_test and not is_named) or file.suffix not in DOCUMENTS:
@@ -173,6 +156,32 @@ class Drivers:
             elif composes and not is_named:
                 self.broken = dict([*self.broken.items()][:known])  # nothing says that it is a framework's
         return [found[key] for key in sorted(found)]
+
+    @cached_property
+    def lost(self) -> dict[str, DocumentError]:
+        """The files that should be drivers, by their keys or by a command line, and that cannot be read."""
+        there = {each.path for each in self.all()}
+        named = {each.file for each in self._launches.all}
+        return {
+            path: error
+            for path, error in self.broken.items()
+            if not isinstance(error, SeveralDocumentsError)
+            and path not in there
+            and (path in named or any(each.may_own(self._files[path].data) for each in frameworks()))
+        }
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there is any, or should be."""
+        return bool(self.all() or self.lost)
+
+    @cached_property
+    def unread(self) -> list[NotFollowed]:
+        """The command lines that hand a file to a framework which is not here, or which is named when they run."""
+        frameworks_here = {each.framework.name for each in self.all()}
+        return [
+            each for by, each in self._launches.unread if "$" not in each.reason or by.name not in frameworks_here
+        ]  # else the driver says that the line may be about it
 
     def document(self, path: str) -> Item | None:
         """What a file holds; None where it cannot be parsed, or is no table."""
@@ -191,6 +200,8 @@ class Drivers:
 
     def _handed(self, launch: Launch) -> Whole | None:
         """What a command line hands over, its further files over the first."""
+        if launch.file == launch.path:
+            return Whole(Item(launch.line, {}))
         whole = self._whole(launch.file) if launch.file in self._files else None
         if whole is None or not launch.more:
             return whole
@@ -227,103 +238,53 @@ class Drivers:
         document = whole.root
         documents = {"": (path, document)}
         unread: dict[str, str] = {}
-        given = dict(launch.given) if launch is not None else {}
+        given = {**launch.given, **launch.words} if launch is not None else {}
+        if framework.servers:
+            model = given[framework.model][0] if framework.model in given else text_of(at(document, framework.model))
+            given |= self._launches.server_of(framework, path, model)
         for key, name in framework.links.items():
             item = at(document, key)
             if item is not None and isinstance(item.value, dict):
                 documents[name] = (path, item)
                 continue
             text = given[key][0] if key in given else text_of(item)
-            if (file := self._found(text, path)) and (linked := self.document(file)) is not None:
+            if (file := self._launches.found(text, path)) and (linked := self.document(file)) is not None:
                 documents[name] = (file, linked)
             elif file in self.broken:
                 unread[name] = f"that file cannot be read: {self.broken[file]}"
         if launch is not None and launch.accelerate:
-            if (file := self._found(launch.accelerate, launch.path)) and (linked := self.document(file)) is not None:
+            if (file := self._launches.found(launch.accelerate, launch.path)) and (
+                linked := self.document(file)
+            ) is not None:
                 documents["accelerate"] = (file, linked)
             else:
                 unread["accelerate"] = f"`--config_file {launch.accelerate}`: that file is not here, or cannot be read"
-        cells = Evaluation(framework, documents, given, unread, whole.holes).cells()
+        holes = [each for each in whole.holes if not (each.why == ABSENT and each.entry in framework.ships)]
+        evaluation = Evaluation(framework, documents, given, unread, holes)
+        cells = evaluation.cells()
         place = (launch.path, launch.line) if launch is not None else None
-        overrides = any(not key.startswith(_LAUNCH) for key in given) or bool(launch is not None and launch.more)
-        unsure = launch.unsure if launch is not None else self._by_variable.get(framework.name, "")
+        unsure = launch.unsure if launch is not None else self._launches.by_variable.get(framework.name, "")
         if launch is None and whole.files:
             unsure = unsure or "unless options of Hydra on a command line say otherwise"
         return Driver(
-            framework=framework, path=path, launched=place, has_overrides=overrides, unsure=unsure, cells=cells,
+            framework=framework, path=path, launched=place, unsure=unsure, cells=cells,
+            has_overrides=launch is not None and launch.has_overrides,
+            overridden=self._overridden(launch) if launch is not None else frozenset(),
+            writes=evaluation.text(framework.writes),
+            reads=frozenset(filter(None, map(evaluation.text, framework.reads))),
             files=frozenset(file for file, _ in documents.values()) | whole.files,
         )  # fmt: skip
 
-    @cached_property
-    def _launches(self) -> list[Launch]:
-        scripts = [each for each in self._files.values() if each.is_script and not each.is_test]
-        return [launch for file in sorted(scripts, key=lambda each: each.path) for launch in self._launches_in(file)]
-
-    def _launches_in(self, file: ConfigurationFile) -> Iterator[Launch]:
-        for lines in logical_lines(file.lines):
-            text = _QUOTES.sub("", _EXEC_FORM.sub(" ", " ".join(part for _, part in lines)))
-            for framework in frameworks() if len(text) <= _MAX_LINE else ():
-                hit = next((hit for each in framework.launch for hit in [re.search(each, text)] if hit), None)
-                if hit is None:
-                    continue
-                path = self._named_in(text, hit["file"], file.path)
-                command = re.split(r"[;&|]", text[hit.start() :])[0]
-                line = next((number for number, part in lines if hit["file"] in part), lines[0][0])
-                if path:
-                    launcher = _LAUNCHER.search(text[: hit.start()])
-                    options = dict(_given(launcher["options"], _OF_LAUNCHER)) if launcher is not None else {}
-                    accelerate = options.pop("config_file", "")
-                    said = {f"accelerate:{_OF_LAUNCHER[key]}": _DISTRIBUTED.get(key, options[key]) for key in options}
-                    said |= _given(command, framework.keys)
-                    said |= {f"{_LAUNCH}{key}": word for key, word in hit.groupdict().items() if key != "file"}
-                    given = {key: (value, file.path, line) for key, value in said.items()}
-                    rest = command.replace(hit["file"], "")
-                    unsure = f"unless what {file.path}:{line} hands over by a variable sets it" if "$" in rest else ""
-                    further = re.finditer(framework.more, text[hit.end() :]) if framework.more else ()
-                    more = tuple(self._found(each["file"], file.path) or each["file"] for each in further)
-                    yield Launch(framework, path, more, file.path, line, given, accelerate, unsure)
-                elif "$" in hit["file"]:
-                    unsure = f"unless it is the file that {file.path}:{line} names by a variable, and that sets more"
-                    self._by_variable.setdefault(framework.name, unsure)
-
-    def _named_in(self, text: str, name: str, naming: str) -> str:
-        """The file that a command line means, also by Hydra's name for it: without suffix, from `--config-path`."""
-        if name.endswith(DOCUMENTS) or "$" in name:
-            return self._found(name, naming)
-        said = {key: each for hit in _CONFIG_PATH.finditer(text) for key, each in hit.groupdict().items() if each}
-        folders = [
-            said.get("folder", ""),
-            posixpath.join(posixpath.dirname(said.get("program", "")), said.get("folder", "")),
-        ]
-        paths = (self._found(posixpath.join(each, f"{name}.yaml"), naming) for each in folders)
-        return next(filter(None, paths), "")
-
-    def _found(self, name: str, naming: str) -> str:
-        """The file that a name in another one means: from the root, from its folder, or the only one that ends so."""
-        if not name.endswith(DOCUMENTS):
-            return ""
-        for base in ("", posixpath.dirname(naming)):
-            if (path := posixpath.normpath(posixpath.join(base, name))) in self._files:
-                return path
-        ending = "/" + re.sub(r"^(?:\$\{?\w+\}?/|\.{0,2}/)+", "", name)
-        found = [path for path in self._files if f"/{path}".endswith(ending)]
-        return found[0] if len(found) == 1 else ""
+    def _overridden(self, launch: Launch) -> frozenset[str]:
+        """The keys that a command line sets beside the first file that it names."""
+        further = [self.document(path) for path in launch.more if path in self._files]
+        tables = [each for document in further if document is not None for each in document.tables()]
+        return frozenset(launch.given).union(
+            ".".join((*keys, key)) for keys, table in tables for key, item in table.table.items() if item.is_scalar
+        )
 
 
-def _given(text: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
-    """What a command line sets beside a file: `--bf16 false`, `--bf16=false`, `--no-bf16`, `dtype=fp32`."""
-    words = text.split()
-    for word, following in zip(words, [*words, ""][1:], strict=True):
-        key, sign, value = word.removeprefix("--").lstrip("+").partition("=")
-        is_option = word.startswith("--")
-        table, _, last = key.rpartition(".")
-        off = is_option and last.startswith(("no-", "no_"))
-        if is_option:
-            key = ".".join(filter(None, (table, last[3:] if off else last))).replace("-", "_")
-        if key not in keys or not (is_option or sign):
-            continue
-        value = value if sign else ("" if following.startswith("-") else following)
-        yield key, "false" if off else value or ("" if sign else "true")
+_KNOWN: WeakKeyDictionary[Sources, Drivers] = WeakKeyDictionary()
 
 
 def changed(before: Iterable[Driver], after: Iterable[Driver]) -> list[str]:

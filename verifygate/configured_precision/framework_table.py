@@ -4,7 +4,9 @@ A row says one cell; of those of a cell, the first whose `when` holds decides. `
 (`model._component_`), of a file that it names (`deepspeed:bf16.enabled`), other cells (`$trained`), and keys by the
 name that a table gives them (`@optim`). A pattern is a word with `*`, several of them with `|`, a negation with `!`, or
 the largest number that it may be (`<=1e-4`); the empty text is a key that is absent or null. `{name}` in a value is
-another cell. A row with a `rule` is a fault that this rule reports, with the row's value or gap as message.
+another cell; a value without text leaves the cell out. A row with a `rule` is a fault that this rule reports, with the
+row's value or gap as message. `launched:` are words of the command line that the table's patterns name, `server:`
+options of the one that starts the engine which samples.
 """
 
 from __future__ import annotations
@@ -59,9 +61,23 @@ class Framework(NamedTuple):
     """Of each of these groups a file has a key that a launch line names, where that line may be another program's."""
     launch: tuple[str, ...]
     """Patterns of the command lines that hand it a file, the group `file`, without suffix for Hydra; another group is
-    the key `launch:NAME`."""
+    the key `launched:NAME`."""
+    owns_line: bool
+    """Whether a line that the first of them matches is of this framework beyond doubt, whatever the file holds."""
     more: str
     """Pattern of a further file on such a line, which overrides those before it; empty where there is one only."""
+    ships: tuple[str, ...]
+    """What a defaults list may name that comes with it, and says no more than `defaults`."""
+    alone: tuple[str, ...]
+    """Patterns of the command lines that train by what they set, without a file."""
+    servers: tuple[str, ...]
+    """Patterns of the command lines that start the engine which samples, for a file or for the model `--model`."""
+    model: str
+    """The key that names the model."""
+    writes: str
+    """The key that names where it saves."""
+    reads: tuple[str, ...]
+    """Keys that may name what another run saved."""
     links: Mapping[str, str]
     """A key that names another file, or holds its table -> what rows call that file."""
     names: Mapping[str, str]
@@ -72,6 +88,8 @@ class Framework(NamedTuple):
     only: Mapping[str, tuple[str, ...]]
     """A value of the cell `mode` -> the cells that there are then."""
     rows: tuple[Row, ...]
+    shares: tuple[str, ...]
+    """The tables whose rows follow its own."""
     is_judged: bool
     """Whether the configuration rules know its keys."""
 
@@ -80,6 +98,11 @@ class Framework(NamedTuple):
         """The keys of the file that rows ask."""
         asked = {self.names.get(key[1:], key) if key.startswith("@") else key for row in self.rows for key in row.when}
         return frozenset(key for key in asked if ":" not in key and not key.startswith("$"))
+
+    @property
+    def rules(self) -> frozenset[str]:
+        """The codes of the rules that rows know broken."""
+        return frozenset(row.rule for row in self.rows if row.rule)
 
     def has_no_effect(self, key: str, document: Item) -> bool:
         """Whether a key of such a file has no effect, for what the file says beside it."""
@@ -162,7 +185,14 @@ def _framework(table: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
         sure=tuple(tuple(group.split("|")) for group in table.get("sure", ())),
         has=tuple(tuple(group.split("|")) for group in table.get("has", ())),
         launch=tuple(each.replace("<file>", _FILE).replace("<stem>", _STEM) for each in table["launch"]),
+        owns_line=table.get("owns_line", "has" not in table),
         more=table.get("more", "").replace("<file>", _FILE),
+        ships=tuple(table.get("ships", ())),
+        alone=tuple(table.get("alone", ())),
+        servers=tuple(each.replace("<file>", _FILE) for each in table.get("servers", ())),
+        model=table.get("model", ""),
+        writes=table.get("writes", ""),
+        reads=tuple(table.get("reads", ())),
         links=table.get("links", {}),
         names=table.get("names", {}),
         off=table.get("off", {}),
@@ -174,6 +204,7 @@ def _framework(table: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
             for cell, rows in source["cells"].items()
             for each in rows
         ),
+        shares=tuple(table.get("shares", ())),
         is_judged=table.get(
             "is_judged",
             any("rule" in each for one in (table, *shared) for rows in one["cells"].values() for each in rows),
@@ -265,7 +296,13 @@ class Evaluation:
         """Every cell that a row, or the absence of one, says something of, by name."""
         names = dict.fromkeys(row.cell for row in self._framework.rows)
         only = self._framework.only.get(self._cell("mode").value) if self._framework.only else None
-        return {name: self._cell(name) for name in (names if only is None else only)}
+        found = {name: self._cell(name) for name in (names if only is None else only)}
+        return {name: cell for name, cell in found.items() if cell.value or cell.gap}
+
+    def text(self, key: str) -> str:
+        """The value of a key, as rows see it; empty where it is decided when the program starts."""
+        known = self._known(key)
+        return "" if not key or self._open(key, known) is not None else known.text
 
     def _cell(self, name: str) -> Cell:
         """One cell, worked out when something asks for it: a table has no circles."""
@@ -347,7 +384,8 @@ class Evaluation:
             return Known(cell.value, cell.path, cell.line, cell.default, cell.said)
         if key in self._given:
             text, path, line = self._given[key]
-            return Known(text, path, line, key, f"{key}: {text}", is_given=True)
+            shown = key.removeprefix("server:").removeprefix("launched:")
+            return Known(text, path, line, key, f"{shown}: {text}", is_given=True)
         link, colon, inner = key.rpartition(":")
         path, document = self._documents.get(link, ("", None))
         if (item := at(document, inner) or _open_above(document, inner)) is not None:
@@ -361,7 +399,9 @@ class Evaluation:
         return nothing._replace(path=path or nothing.path, key=inner if colon and path else nothing.key)
 
     def _nothing(self, key: str) -> Known:
-        return Known(self._framework.defaults.get(key, ""), self._documents[""][0], 1, key)
+        path, document = self._documents[""]
+        line = 1 if document.table else document.line  # a command line without a file is all that there is
+        return Known(self._framework.defaults.get(key, ""), path, line, key)
 
 
 def matches(text: str, pattern: str) -> bool:

@@ -55,13 +55,9 @@ class ConfiguredPrecision:
                 found += settings_in(document, file.path)
         commands = [each for file in self._scripts for each in commands_in(file, self._sources)]
         found = self._with_reach(found, [(each.program, each.line, each.files) for each in commands])
+        found = list(self._as_launched(found))
         found += [setting for each in commands for setting in each.settings]
         return tuple(sorted(found, key=lambda each: (each.path, each.line, each.key)))
-
-    @cached_property
-    def drivers(self) -> list[Driver]:
-        """The configurations that are programs of their own."""
-        return Drivers(self._sources.configuration).all()
 
     def of(self, framework: str, path: str, programs: Collection[str]) -> list[Setting]:
         """The settings for a framework that concern a source, which runs in these programs.
@@ -127,6 +123,11 @@ class ConfiguredPrecision:
     def _by_path(self) -> dict[str, ConfigurationFile]:
         return {file.path: file for file in self._sources.configuration}
 
+    @cached_property
+    def drivers(self) -> list[Driver]:
+        """The configurations that are programs of their own."""
+        return Drivers.of(self._sources).all()
+
     # -- what names them ---------------------------------------------------------------------------------------
 
     def _with_reach(self, found: list[Setting], commands: list[tuple[str, int, tuple[str, ...]]]) -> list[Setting]:
@@ -151,6 +152,22 @@ class ConfiguredPrecision:
                     reach.setdefault(path, (f"named at {each.path}:{each.line}", reach[each.path][1]))
         given = [each for each in found if (each.path, each.key) not in dropped and each.aspect != "file"]
         return [_reached(each, *reach.get(each.path, ("", ()))) for each in given]
+
+    def _as_launched(self, found: list[Setting]) -> Iterator[Setting]:
+        """The settings that some command line leaves as they are which launches their file; and which line does."""
+        launches: dict[str, list[Driver]] = {}
+        for each in self.drivers:
+            if each.launched is not None:
+                launches.setdefault(each.path, []).append(each)
+        for setting in found:
+            theirs = [each for each in launches.get(setting.path, ()) if setting.key not in each.overridden]
+            if setting.path in launches and not theirs:
+                continue
+            place = next((each.launched for each in theirs if not each.unsure), None)
+            if setting.reach or place is None:
+                yield setting
+            else:
+                yield replace(setting, reach=f"launched at {place[0]}:{place[1]}")
 
     def _composed(self, found: list[Setting], dropped: set[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
         """The files that Hydra takes in, and of their settings those that a later one overrides, in `dropped`."""

@@ -80,17 +80,21 @@ def settings_in(root: Item, path: str) -> Iterator[Setting]:
     if _is_of_a_model(root):
         return
     owner = next((each for each in frameworks() if each.owns(root)), None)
-    for setting in _settings_of(root, path):
+    for setting in _settings_of(root, path, is_trainers=owner is not None and "transformers" in owner.shares):
         if owner is None or not owner.has_no_effect(setting.key, root):
             yield setting
 
 
-def _settings_of(root: Item, path: str) -> Iterator[Setting]:
+def _settings_of(root: Item, path: str, *, is_trainers: bool) -> Iterator[Setting]:
+    """`is_trainers`: whether the document is beyond doubt that of a framework on the Trainer of transformers."""
     engines: set[int] = set()
     for keys, table in root.tables():
         if id(table) in engines:
             continue
-        if framework := _framework(keys, table, path):
+        framework = _framework(keys, table, path)
+        if not framework and is_trainers and not keys and table.table.keys() & _HF_KEYS.keys():
+            framework = HUGGING_FACE
+        if framework:
             if framework is DEEPSPEED:
                 engines |= {id(inner) for _, inner in table.tables()}
             yield from _READERS[framework](keys, table, path)

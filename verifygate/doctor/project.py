@@ -10,6 +10,7 @@ from verifygate.base.counts import counted
 from verifygate.base.errors import UsageError
 from verifygate.config.locate import CONFIG_NAME
 from verifygate.config.settings import Settings
+from verifygate.configured_precision.drivers import Drivers
 from verifygate.doctor.answer import Answer, State
 from verifygate.execution.collected_tests import PytestConfig
 from verifygate.programs import found_programs
@@ -35,6 +36,10 @@ def sources(settings: Settings) -> tuple[Answer, Sources]:
         return Answer("sources", State.FAILED, f"{error.where}: {error.problem}", error.remedy or ""), Sources(())
     amp = sum(file.mentions_amp for file in found)
     number = counted(len(found.files), "Python file")
+    if not amp and (trained_by := Drivers.of(found).all()):
+        first, more = trained_by[0], len({each.path for each in trained_by}) - 1
+        told = f"{number}; {first.framework.name} trains by {first.path}{f' and {more} more files' if more else ''}"
+        return Answer("sources", State.OK, told), found
     if not found.files:
         remedy = "name the sources in `[project] sources`, or go to the project's folder"
         return Answer("sources", State.FAILED, "no Python file to audit", remedy), found

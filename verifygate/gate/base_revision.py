@@ -23,7 +23,7 @@ from verifygate.model import (
     Suppression,
     Witness,
 )
-from verifygate.model.precision_contract import altered
+from verifygate.model.precision_contract import PrecisionContract, altered
 from verifygate.process.subject import Subject
 from verifygate.report_comparison import apart
 from verifygate.rule_codes import SecurityRisk
@@ -130,7 +130,7 @@ class BaseRevision:
             cannot_tell=() if looked else gone,
             precision=(
                 *(line for stage in stages for line in self._precision_changes(stage)),
-                *changed(Drivers(self.found.sources.configuration).all(), Drivers(sources.configuration).all()),
+                *changed(Drivers.of(self.found.sources).all(), Drivers.of(sources).all()),
                 *self._version_changes(sources, settings),
             ),
             suppressed=tuple(
@@ -192,7 +192,8 @@ class BaseRevision:
         """What a change alters in the precision contract."""
         if not isinstance(stage.details, StaticDetails):
             return ()
-        return altered(self.found.analysed.contract, stage.details.contract)
+        now = PrecisionContract() if stage.details.configurations else stage.details.contract
+        return altered(self.found.analysed.contract, now)
 
     def _version_changes(self, sources: Sources, settings: Settings) -> tuple[str, ...]:
         """What a change says otherwise of the versions that files run on: these decide which findings there are."""

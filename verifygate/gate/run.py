@@ -21,6 +21,7 @@ from verifygate.baseline_file import Entry, entries_of, held
 from verifygate.change.ci_event import Event
 from verifygate.config.policy import policy_of
 from verifygate.config.settings import Settings
+from verifygate.configured_precision.drivers import Drivers
 from verifygate.execution.collected_tests import chosen_tests, read_config
 from verifygate.gate.backgrounds import backgrounds_of, impacts_of
 from verifygate.gate.base_revision import BaseRevision
@@ -155,7 +156,7 @@ def _begun(settings: Settings, options: RunOptions) -> _Start:
     """Read what the run is about. Raises UsageError."""
     at = dt.datetime.now(dt.UTC)
     sources = read_sources(settings.root, settings.sources, settings.exclusion)
-    if not sources.files:
+    if not sources.files and not Drivers.of(sources).are_there:
         raise UsageError(
             "no Python file to audit",
             where=", ".join(settings.sources),

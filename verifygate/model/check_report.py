@@ -28,6 +28,8 @@ class CheckReport:
     """Findings that are not listed because the baseline file holds them."""
     contract: PrecisionContract = PrecisionContract()
     """Who drives mixed precision, and the dtypes that are declared."""
+    contract_changes: tuple[str, ...] = ()
+    """What moved in the contracts of configurations since the revision that `--since` names."""
     fail_on: str = ""
     """The least that fails, as `--fail-on` names it; empty where every finding that is no note does."""
     folder: str = ""

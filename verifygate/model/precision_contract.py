@@ -34,6 +34,8 @@ class Aspect(StrEnum):
     """Of the trained weights, as this and what follows are known of a configuration that is a program of its own."""
     ADAPTERS = "adapters"
     TF32 = "tf32"
+    ROLLOUT = "rollout"
+    """Of the engine, or of the model, that samples what reinforcement learning trains on."""
 
 
 OF_CONFIGURATION = (
@@ -49,10 +51,13 @@ OF_CONFIGURATION = (
     Aspect.ADAPTERS,
     Aspect.LOSS_SCALE,
     Aspect.EVALUATION,
+    Aspect.ROLLOUT,
     Aspect.EXPORT,
 )
 """The rows of a configuration that is a program of its own, in order."""
-OF_CODE = tuple(each for each in Aspect if each not in (Aspect.MASTER_COPY, Aspect.ADAPTERS, Aspect.TF32))
+OF_CODE = tuple(
+    each for each in Aspect if each not in (Aspect.MASTER_COPY, Aspect.ADAPTERS, Aspect.TF32, Aspect.ROLLOUT)
+)
 """The rows of programs."""
 
 

@@ -22,5 +22,7 @@ class StaticDetails(StageDetails):
     """Those that silence nothing in the source, of rules that a run can show broken: it may be what they are for."""
     contract: PrecisionContract = PrecisionContract()
     """Who drives mixed precision, and the dtypes that are declared; `seen` is filled from the execution stage's run."""
+    configurations: tuple[str, ...] = ()
+    """Paths of the files that a framework trains by, where no source declares a precision: the contract is theirs."""
     rules: tuple[str, ...] = ()
     """Codes of the rules that ran."""

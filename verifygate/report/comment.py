@@ -65,6 +65,7 @@ class _Comment:
     def _applies(self) -> bool:
         changes = self._report.changes
         moved = bool(changes and (changes.new or changes.fixed or changes.removed or changes.suppressed))
+        moved |= bool(changes and changes.precision)
         origin = self._report.policy_origin
         return self._report.verdict is not Verdict.PASS or moved or bool(origin and origin.differences)
 
@@ -81,6 +82,8 @@ class _Comment:
                 for each in report.policy_origin.differences
             ]
             told += self._listed(differences)
+        if report.changes and report.changes.precision:
+            told += ["Moved in the precision contract:", *self._listed(report.changes.precision)]
         if report.changes and report.changes.suppressed:
             told += ["Suppressed by this change:", *self._listed(report.changes.suppressed)]
         return told

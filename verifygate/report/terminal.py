@@ -105,11 +105,14 @@ def _changed(report: Report) -> list[str]:
         (changes.removed, "removed with the file"),
     )
     told = ", ".join(f"{len(found)} {word}" for found, word in parts if found)
+    moved = [f"  precision     {plain(each, LONG)}" for each in changes.precision[:MOST_REASONS]]
+    if (unnamed := len(changes.precision) - MOST_REASONS) > 0:
+        moved.append(f"    and {unnamed} more")
     if not told:
-        return []
+        return moved
     mended = [f"    fixed: {plain(each.path)}: {each.rule} {each.name}" for each in changes.fixed[:MOST_REASONS]]
     more = len(changes.fixed) - MOST_REASONS
-    return [f"  change        {told}", *mended, *([f"    and {more} more"] if more > 0 else [])]
+    return [f"  change        {told}", *mended, *([f"    and {more} more"] if more > 0 else []), *moved]
 
 
 def _programs(view: View) -> list[str]:

@@ -26,6 +26,8 @@ def render_check(report: CheckReport, asides: Sequence[str] = ()) -> str:
         blocks += ["In files without AMP code of their own:\n\n", *beside]
     # Without the contract, no finding may mean that nothing was looked at.
     contract = f"{contract_lines(report)}\n" if report.contract.rows else ""
+    moved = "".join(f"    {plain(each, LONG)}\n" for each in report.contract_changes)
+    contract += f"Moved in the precision contract:\n{moved}\n" if moved else ""
     return "".join(blocks) + _gaps(report) + contract + check_counts(report, asides) + "\n"
 
 

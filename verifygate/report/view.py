@@ -297,6 +297,8 @@ class View:
         stage = self.stage("static")
         if stage is None or stage.outcome is Outcome.ERRORED or self.static.constructs:
             return ""
+        if self.static.configurations:
+            return ""
         files = counted(self.static.files_checked, "file")
         return f"no AMP code was found in {files}: are these the sources that train?"
 

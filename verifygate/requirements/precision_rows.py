@@ -28,6 +28,8 @@ STANDINGS = {
 }
 _DEEPSPEEDS = "DeepSpeed's own"
 _FROZEN = "frozen"
+_CARD = " where the card has it, else "
+"""Of a configuration that leaves the dtype to the machine."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,9 @@ def _declared(aspect: Aspect, contract: PrecisionContract) -> Iterator[_Told]:
         if each.said_by == DERIVED:
             continue  # no line says it: it neither agrees nor contradicts
         if (value := _in_words(aspect, each)) is not None:
-            yield _Told(value, f"declared {each.value}", _cite(each), is_whole=not each.condition)
+            yield _Told(
+                value, f"declared {each.value}", _cite(each), is_whole=not each.condition and _CARD not in each.value
+            )
     if aspect is Aspect.LOSS_SCALE and not declared:
         yield from _without_scale(contract)
 

@@ -11,11 +11,18 @@ from verifygate.base.regular_files import open_regular, read_regular
 from verifygate.sources.byte_patterns import Alternatives
 
 _OF_TESTS = frozenset({"tests", "test", "testdata", "fixtures"})
-SCRIPTS = (".sh", ".sbatch", ".slurm", "Makefile", "makefile", "Dockerfile")
+SCRIPTS = (
+    *(".sh", ".bash", ".sbatch", ".slurm", ".pbs", ".lsf"),
+    *("Makefile", "makefile", ".mk", "justfile", "Justfile", ".just"),
+    *("Dockerfile", "Containerfile", ".dockerfile", "Jenkinsfile"),
+)
 """How the names of files end that hold command lines."""
 SUFFIXES = (".yaml", ".yml", ".json", ".toml", *SCRIPTS)
 CI_FILES = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml", ".circleci/config.yml")
-_CI = re.compile(r"(?:^|/)(?:\.github/workflows/[^/]+|\.gitlab-ci|\.circleci/config|azure-pipelines)\.ya?ml$")
+_CI = re.compile(
+    r"(?:^|/)(?:\.github/workflows/[^/]+|\.gitlab-ci|\.circleci/config|azure-pipelines|bitbucket-pipelines"
+    r"|(?:docker-)?compose[^/]*)\.ya?ml$"
+)
 MAX_FILES = 2_000
 """Files that are noted: those of the folders nearest to the root."""
 MAX_BYTES = 256 * 1024
@@ -104,7 +111,7 @@ class ConfigurationFile:
 
     @property
     def is_script(self) -> bool:
-        """Whether it holds command lines: a shell script, a Makefile, a Dockerfile, what a CI system runs."""
+        """Whether it holds command lines: a shell script, a Makefile, a Dockerfile, what Compose or CI runs."""
         return self.path.endswith(SCRIPTS) or _CI.search(self.path) is not None
 
     @property

@@ -53,7 +53,7 @@ def together(parts: Sequence[AnalysisResult]) -> AnalysisResult:
         constructs=tuple(
             sorted((each for part in parts for each in part.constructs), key=lambda each: (each.path, each.line))
         ),
-        contract=_contract([part.contract for part in parts]),
+        contract=joined(part.contract for part in parts),
         rules=first.rules,
         idle=tuple(code for code in first.rules if all(code in part.idle for part in parts)),
         gave_up=tuple(code for code in first.rules if any(code in part.gave_up for part in parts)),
@@ -65,9 +65,10 @@ def _place(each: Suppression) -> tuple[str, int, str]:
     return each.path, each.line, each.rule
 
 
-def _contract(parts: Sequence[PrecisionContract]) -> PrecisionContract:
+def joined(contracts: Iterable[PrecisionContract]) -> PrecisionContract:
+    """One contract of several: each row has the values of all."""
     rows: dict[Aspect, list[ContractRow]] = {}
-    for row in (row for part in parts for row in part.rows):
+    for row in (row for each in contracts for row in each.rows):
         rows.setdefault(row.aspect, []).append(row)
     return PrecisionContract(
         rows=tuple(

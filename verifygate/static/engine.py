@@ -15,9 +15,10 @@ from verifygate.base.cpu_time import OFF, Timings
 from verifygate.base.forked import can_fork, each_in_a_process
 from verifygate.base.records import record, replace
 from verifygate.config.rule_selection import RuleSelection
+from verifygate.configured_precision.drivers import Drivers
 from verifygate.sources.linked_files import one_of_each
 from verifygate.sources.tree import Sources
-from verifygate.static.analysis_result import AnalysisResult, together
+from verifygate.static.analysis_result import AnalysisResult, each_once, together
 from verifygate.static.independent_programs import parts_of
 from verifygate.static.part_analysis import Task, analyse_part
 from verifygate.static.unanalysed_files import with_what_may_train
@@ -94,7 +95,12 @@ def analyse(
 
 def _complete(result: AnalysisResult, sources: Sources) -> AnalysisResult:
     """The result, with what the whole tree tells of what could not be read."""
-    return replace(result, not_analysed=with_what_may_train(result.not_analysed, sources))
+    drivers = Drivers.of(sources)
+    return replace(
+        result,
+        not_analysed=with_what_may_train(result.not_analysed, sources, drivers),
+        not_followed=each_once([*result.not_followed, *drivers.unread]) if drivers.unread else result.not_followed,
+    )
 
 
 def _results(asked: Sequence[tuple[Sources, Task]], means: Means) -> Iterator[AnalysisResult]:

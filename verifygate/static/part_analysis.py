@@ -14,7 +14,7 @@ from verifygate.base.failures import contained, room_for_nesting, words_of
 from verifygate.base.garbage import collection_paused
 from verifygate.base.records import record, replace
 from verifygate.config.rule_selection import RuleSelection, ignoring_pattern
-from verifygate.configured_precision.setting import Setting
+from verifygate.configured_precision.setting import OWN, Setting
 from verifygate.model import (
     Certainty,
     Detail,
@@ -162,10 +162,19 @@ def _analysed(sources: Sources, task: Task, timings: Timings) -> AnalysisResult:
             constructs=constructs(analysis) if task.with_constructs else (),
             contract=contract,
             rules=tuple(loaded),
-            idle=tuple(code for code in loaded if code in picker.idle),
+            idle=tuple(
+                code for code, each in loaded.items() if code in picker.idle and not _has_settings(each, analysis)
+            ),
             gave_up=tuple(code for code in loaded if code in lacking),
             too_new=tuple(code for code in asked if code not in loaded),
         )
+
+
+def _has_settings(rule: LoadedRule, analysis: Analysis) -> bool:
+    """Whether a rule judges a configuration here: its settings, or by the table of the framework that trains by it."""
+    if any(rule.rule.code in each.framework.rules for each in analysis.configuration.drivers):
+        return True
+    return rule.rule.reads_configuration and any(each.framework != OWN for each in analysis.configuration.settings)
 
 
 def _open(analysis: Analysis, kept: Iterable[Finding]) -> Iterator[NotFollowed]:

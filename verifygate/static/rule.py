@@ -108,6 +108,8 @@ class Rule:
     """The method that shows the harm on a CPU, one of verifygate.proof's; empty where there is none."""
     no_proof: str = ""
     """Why no run on a CPU can show it, where `proof` is empty."""
+    reads_configuration: bool = False
+    """Whether it judges files beside the sources by themselves: then there is something to look at without a source."""
 
 
 @record

@@ -22,6 +22,8 @@ from verifygate.protocol import BY_PATHS
 from verifygate.stage import StageContext
 
 if TYPE_CHECKING:
+    from verifygate.configured_precision.drivers import Driver
+    from verifygate.model.precision_contract import PrecisionContract
     from verifygate.static.analysis_result import AnalysisResult
 
 _WEIGHTS = {Severity.CRITICAL: 8, Severity.HIGH: 4, Severity.MEDIUM: 2, Severity.LOW: 1, Severity.INFO: 0}
@@ -35,38 +37,59 @@ class StaticStage:
     name = "static"
 
     def run(self, context: StageContext) -> StageResult:
+        from verifygate.configured_precision.drivers import Drivers
         from verifygate.static.engine import Means, analyse  # the parser and the rules load only when they are needed
 
         context.progress(f"reading {len(context.sources)} files")
         selection = context.settings.gate_selection(context.sources.paths)
         outcome = analyse(context.sources, selection, means=Means(jobs=0))
         blocking = set(context.settings.verdict.block)
-        analysed = _analysed_check(outcome.not_analysed, outcome.files_checked)
+        drivers = [] if outcome.contract.rows else Drivers.of(context.sources).all()
+        trained_by = tuple(dict.fromkeys(each.path for each in drivers))
+        read = outcome.files_checked + len(trained_by)
+        analysed = _analysed_check(outcome.not_analysed, read)
         of_rules = (
             *(_rule_check(code, outcome, blocking) for code in outcome.rules),
             *(_not_applicable(code, _too_new(code, selection.torch_versions)) for code in outcome.too_new),
         )
         nothing = analysed.status is Status.PASS and all(each.status is Status.NOT_APPLICABLE for each in of_rules)
-        files = counted(outcome.files_checked, "file")
         return StageResult(
             stage=self.name,
             outcome=Outcome.NOT_APPLICABLE if nothing else Outcome.COMPLETED,
-            reason=f"no AMP code was found in {files}: are these the sources that train?" if nothing else "",
+            reason=_nothing(read, trained_by) if nothing else "",
             checks=(analysed, *of_rules),
             findings=outcome.findings,
             environment={"python": platform.python_version()},
             details=StaticDetails(
-                files_checked=outcome.files_checked,
+                files_checked=read,
                 constructs=outcome.constructs,
                 not_analysed=outcome.not_analysed,
                 not_followed=outcome.not_followed,
                 left_out=tuple(LeftOut(**each._asdict()) for each in context.sources.left_out),
                 suppressions=outcome.suppressions,
                 idle_suppressions=outcome.idle_suppressions,
-                contract=outcome.contract,
+                contract=_contract(outcome.contract, drivers),
+                configurations=trained_by,
                 rules=outcome.rules,
             ),
         )
+
+
+def _contract(of_programs: PrecisionContract, drivers: list[Driver]) -> PrecisionContract:
+    """That of the programs, or else of the configurations that train: one as it is, several with the values of all."""
+    from verifygate.static.analysis_result import joined
+
+    if len(drivers) == 1:
+        return drivers[0].contract
+    return joined(each.contract for each in drivers) if drivers else of_programs
+
+
+def _nothing(files: int, trained_by: tuple[str, ...]) -> str:
+    """Why no rule says anything."""
+    if trained_by:
+        more = f" and {len(trained_by) - 1} more" if len(trained_by) > 1 else ""
+        return f"no rule judges the keys of {trained_by[0]}{more}; the precision contract says what they do"
+    return f"no AMP code was found in {counted(files, 'file')}: are these the sources that train?"
 
 
 def _analysed_check(not_analysed: tuple, files: int) -> Check:  # type: ignore[type-arg]
@@ -88,7 +111,7 @@ def _analysed_check(not_analysed: tuple, files: int) -> Check:  # type: ignore[t
             )
             for number, each in enumerate(lost, 1)
         ),
-        remedy="make the file valid Python in UTF-8, or exclude it in the configuration" if lost else "",
+        remedy="make the file valid (Python in UTF-8, or YAML), or exclude it in the configuration" if lost else "",
     )
 
 

@@ -22,14 +22,20 @@ _MARKERS = re.compile(rb"^<<<<<<< .*^=======\s*$.*^>>>>>>> ", re.MULTILINE | re.
 _PYTHON = re.compile(r"\b(?:python[\d.]*|torchrun|accelerate|deepspeed|srun)\s")
 
 
-def with_what_may_train(lost: Iterable[NotAnalysed], sources: Sources) -> tuple[NotAnalysed, ...]:
-    """The files that could not be analysed, those that may train marked, with what a tool trains by that none knows."""
+def with_what_may_train(lost: Iterable[NotAnalysed], sources: Sources, drivers: Drivers) -> tuple[NotAnalysed, ...]:
+    """The files that could not be analysed, those that may train marked, with what a tool trains by that none knows,
+    and the configurations that cannot be read. Where a source trains, such a file may be a template of it."""
     by_a_tool = _trained_by_a_tool(sources)
-    known = _drivers(sources) if by_a_tool else set()
+    known = _known(drivers)
+    trains = bool(drivers.lost) and train(sources)
     unread = [
         NotAnalysed(path=path, reason=f"{how}: such a tool is not read", mentions_amp=True)
         for path, how in by_a_tool.items()
         if path not in known
+    ]
+    unread += [
+        NotAnalysed(path=path, reason=f"line {error.line}: {error}", mentions_amp=not trains)
+        for path, error in drivers.lost.items()
     ]
     return (*(_seen(each, sources) for each in lost), *unread)
 
@@ -37,16 +43,17 @@ def with_what_may_train(lost: Iterable[NotAnalysed], sources: Sources) -> tuple[
 def refuse_settings_alone(sources: Sources) -> None:
     """Raises UsageError where a tool trains from a file, and no source trains: a verdict on the rest would be about
     another program."""
+    drivers = Drivers.of(sources)
+    known = _known(drivers)
     for path, how in _trained_by_a_tool(sources).items():
-        remedy = "audit a tree with the code that trains; `verifygate docs limits` says what is read"
-        if path in _drivers(sources):
-            remedy = "audit a tree with the code that trains, or let `verifygate check` judge this file"
-        raise UsageError(f"{how}: `run` gives no verdict on it", where=path, remedy=remedy)
+        if path not in known:
+            remedy = "audit a tree with the code that trains; `verifygate docs limits` says what is read"
+            raise UsageError(f"{how}: `run` gives no verdict on it", where=path, remedy=remedy)
 
 
-def _drivers(sources: Sources) -> set[str]:
-    """The files that a known framework trains by, and those that they name."""
-    return {path for each in Drivers(sources.configuration).all() for path in each.files}
+def _known(drivers: Drivers) -> set[str]:
+    """The files that a known framework trains by, those that they name, and those that it would train by."""
+    return drivers.lost.keys() | {path for each in drivers.all() for path in each.files}
 
 
 def _seen(lost: NotAnalysed, sources: Sources) -> NotAnalysed:

@@ -17,6 +17,7 @@ from pathlib import Path
 from verifygate.base.lifeline import temporary_folder
 from verifygate.config.settings import StaticSettings
 from verifygate.quality.qualification.identification import PACKAGE
+from verifygate.sources.configuration_file import ConfigurationFile
 from verifygate.sources.discovery import read_sources
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
@@ -27,7 +28,7 @@ PACKED = Path(__file__).with_name("cases.zip")
 """In an installed package; a checkout has the folder instead."""
 IN_CHECKOUT = PACKAGE.parent / "tests" / "static" / "cases"
 _EXPECT = re.compile(r"#.*\bexpect: (?P<code>[A-Z]+\d+)(?: (?P<certainty>certain|likely))?")
-_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+_BLOCK = re.compile(r"```(?P<language>python|yaml)\n(?P<text>.*?)```", re.DOTALL)
 _WITH_ALL_RULES = "GATE"
 """Rules about suppressions: one is unused only where its own rule ran."""
 
@@ -101,15 +102,22 @@ def problem_of(case: Case) -> str:
     return _difference(found, wanted)
 
 
-def examples_of(loaded: LoadedRule) -> dict[str, str]:
-    """Title of a section of the documentation -> the program in it."""
+def examples_of(loaded: LoadedRule) -> dict[str, Sources]:
+    """Title of a section of the documentation -> the program in it, or the configuration that is one."""
     sections = {title: _BLOCK.search(loaded.sections.get(title, "")) for title in ("Example", "Use instead")}
-    return {title: match[1] for title, match in sections.items() if match is not None}
+    return {title: example(*match.groups()) for title, match in sections.items() if match is not None}
 
 
-def problem_of_example(code: str, title: str, text: str) -> str:
+def example(language: str, text: str) -> Sources:
+    """One block of a documentation, as a project of one file."""
+    if language == "yaml":
+        return Sources((), configuration=[ConfigurationFile("example.yaml", data=text.encode())])
+    return Sources([SourceFile("example.py", text.encode())])
+
+
+def problem_of_example(code: str, title: str, sources: Sources) -> str:
     """How the answer on an example differs from what the documentation says; empty where it does not."""
-    outcome = analyse(Sources([SourceFile("example.py", text.encode())]), StaticSettings())
+    outcome = analyse(sources, StaticSettings())
     reported = any(each.rule == code for each in outcome.findings)
     if reported == (title == "Example"):
         return ""

@@ -132,7 +132,7 @@ def _of_static(
     if runs:
         failed = [(each.name, problem_of(each)) for each in cases]
         failed += [
-            (f"{rule.code}, {title}", problem_of_example(rule.code, title, text)) for title, text in examples.items()
+            (f"{rule.code}, {title}", problem_of_example(rule.code, title, each)) for title, each in examples.items()
         ]
     tests = [EXAMPLE_TESTS.format(code=rule.code)]
     tests += [PROOF_TESTS] if rule.proof else []

@@ -62,6 +62,7 @@ RULE = Rule(
     summary="a configuration switches float16 and bfloat16 on at once",
     remedy="keep the one that is meant, and switch the other off",
     words=WORDS,
+    reads_configuration=True,
     no_proof="the frameworks refuse such a configuration before anything trains",
 )
 

@@ -60,6 +60,7 @@ RULE = Rule(
     summary="DeepSpeed trains in float16 with a loss scale that never changes",
     remedy="write `loss_scale: 0`, which adapts it, or leave it out",
     words=WORDS,
+    reads_configuration=True,
     no_proof="DeepSpeed's engine needs a device that it supports",
 )
 

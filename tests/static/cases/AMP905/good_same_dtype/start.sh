@@ -1,0 +1,2 @@
+axolotl vllm-serve grpo.yml --dtype bfloat16 &
+axolotl train grpo.yml
