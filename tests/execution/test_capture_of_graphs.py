@@ -11,6 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from verifygate.instrument.numerics.operations import _Mode
+from verifygate.instrument.recorder.graph_capture import is_capturing
 from verifygate.instrument.recorder.update_watch import UpdateWatch
 
 
@@ -41,6 +42,7 @@ def test_no_sample_of_a_captured_step(capturing: bool, monkeypatch: pytest.Monke
     watch = UpdateWatch(recording)
     monkeypatch.setattr(UpdateWatch, "unseen", lambda _: nullcontext())
     monkeypatch.setattr("verifygate.instrument.recorder.update_watch.other_modes", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: capturing)
     with Counted() as stream:
         watch.before(optimizer, nested=False)
@@ -55,7 +57,14 @@ def test_no_operation_of_a_capture_is_looked_at(capturing: bool, monkeypatch: py
     seen: list[str] = []
     look = lambda func, *_: seen.append(func._schema.name)  # noqa: E731
     operations: Any = SimpleNamespace(on=True, before=look, see=look, _recording=None)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: capturing)
     with _Mode(operations):
         torch.ones(2)
     assert seen == ([] if capturing else ["aten::ones", "aten::ones"])
+
+
+def test_where_cuda_is_not_in_use_nothing_is_captured() -> None:
+    """torch's own question raises in a build without CUDA."""
+    assert not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    assert not is_capturing()

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..recorder.backward_roots import MARK
+from ..recorder.graph_capture import is_capturing
 from ..recorder.recording import Recording
 from .breaking import is_finite, tensors
 
@@ -45,7 +46,7 @@ class Losses:
         self._first = self._first or iteration
 
     def _look_on_device(self, loss: Any, iteration: int) -> None:
-        if loss.device.type != "cuda" or torch.cuda.is_current_stream_capturing() or type(loss) is not torch.Tensor:
+        if loss.device.type != "cuda" or is_capturing() or type(loss) is not torch.Tensor:
             return
         bad = ~torch.isfinite(loss).all()
         at = torch.where(bad, float(iteration), _NEVER)

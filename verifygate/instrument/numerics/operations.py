@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import (
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..recorder.gradient_versions import Track
+from ..recorder.graph_capture import is_capturing
 from ..recorder.recording import Recording
 from .averages import Averages
 from .breaking import Breaking, is_collective, is_finite, is_on_purpose, may_break, tensors
@@ -284,7 +285,7 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _look(self, see: Any, *seen: Any) -> None:
-        if torch.cuda.is_current_stream_capturing():
+        if is_capturing():
             return  # what is computed beside would become a part of the graph, and what is read would end its capture
         try:
             see(*seen)

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from torch.optim import optimizer as torch_optimizer
 
+from .graph_capture import is_capturing
 from .low_precision import LOW, other_modes
 from .recording import Recording
 
@@ -164,7 +165,7 @@ class UpdateWatch:
         watched.steps += 1
         if not _is_turn(watched.steps, FIRST_FINITE) or is_scaled_within(optimizer) or other_modes():
             return
-        if not (parameters := _low(optimizer)) or torch.cuda.is_current_stream_capturing():
+        if not (parameters := _low(optimizer)) or is_capturing():
             return  # while a CUDA graph is captured, the copies would become a part of it, and run at each replay
         pending = self._pending[id(optimizer)] = Pending(nested=nested)
         with self.unseen():
