@@ -119,6 +119,37 @@ def test_a_change_shows_which_cells_it_moves(project: Path, capsys: pytest.Captu
         assert moved.replace(">", "&gt;") in (project / "reports" / "latest" / name).read_text(encoding="utf-8")
 
 
+def test_a_launch_in_ci_is_judged_and_what_is_not_read_now_is_not_read_then(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in (".github/workflows/a.yml", ".hidden/a.yml", "build/a.yml"):
+        (project / name).parent.mkdir(parents=True)
+        (project / name).write_text(AXOLOTL + "bf16: true\n", encoding="utf-8")
+    launch = "jobs:\n  tune:\n    steps:\n      - run: axolotl train a.yml --bf16 false --fp16 true\n"
+    (project / ".github" / "workflows" / "a.yml").write_text(launch, encoding="utf-8")
+    for words in (["init", "-q"], ["add", "-f", "."], ["commit", "-qm", "first"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=project, check=True)
+    (project / "a.yml").write_text(AXOLOTL + "bf16: true  # as before\n", encoding="utf-8")
+    assert main(["check", "--no-cache"]) == 1
+    assert ".github/workflows/a.yml:4:1: AMP401" in capsys.readouterr().out
+    assert main(["check", "--no-cache", "--since", "HEAD"]) == 0
+    out = capsys.readouterr().out
+    assert "1 stood before" in out
+    assert "Moved" not in out
+    assert main(["contract", "--since", "HEAD"]) == 0
+    assert capsys.readouterr().out.endswith("Moved since:\n    nothing\n")
+    assert main(["contract", ".hidden/a.yml"]) == 0  # it was named
+
+
+def test_what_is_launched_and_holds_several_documents_is_not_analysed(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "run.sh").write_text("axolotl train b.yml\n", encoding="utf-8")
+    (project / "b.yml").write_text("base_model: m\n---\nbf16: true\n", encoding="utf-8")
+    assert main(["check", "--no-cache"]) == 2
+    assert "not analysed: b.yml: line 2: it holds several documents" in capsys.readouterr().err
+
+
 def test_a_configuration_that_cannot_be_read_is_no_pass(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "b.yml").write_text(AXOLOTL + "bf16: [true\n", encoding="utf-8")
     assert main(["check", "--no-cache"]) == 2

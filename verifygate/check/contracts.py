@@ -19,7 +19,7 @@ from verifygate.configured_precision.launches import DOCUMENTS
 from verifygate.model.check_report import CheckReport
 from verifygate.model.precision_contract import PrecisionContract, altered
 from verifygate.sources import git
-from verifygate.sources.discovery import configuration_below
+from verifygate.sources.discovery import configuration_below, is_noted
 from verifygate.sources.repository import folder_in_repository
 
 _REMEDY = "see `verifygate docs precision-contract` for the frameworks whose configuration is read"
@@ -51,7 +51,7 @@ def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path 
     shown = _shown(around, start)
     below = frozenset(os.path.relpath(start / each, around).replace(os.sep, "/") for each in named)
     by_name = frozenset(os.path.relpath(start / each, around).replace(os.sep, "/") for each in files)
-    read = Drivers(configuration_below(around, found.exclusion), by_name)
+    read = Drivers(configuration_below(around, found.exclusion, by_name), by_name)
     drivers = _below(read, below)
     for each in files:
         _refuse_unknown(each, os.path.relpath(start / each, around).replace(os.sep, "/"), read, drivers)
@@ -76,7 +76,11 @@ def contracts_of(paths: tuple[str, ...], start: Path, found: Judged, root: Path 
             is_partial |= any(each.mentions_amp for each in report.not_analysed)
     changes = None
     if commit:
-        kept = [each for each in git.configuration_at(around, commit) if not found.exclusion.leaves_out(each.path)]
+        kept = [
+            each
+            for each in git.configuration_at(around, commit)
+            if is_noted(around, each.path, {".", *by_name}) and not found.exclusion.leaves_out(each.path)
+        ]
         before = [each for each in _below(Drivers(kept, by_name), below) if each.path not in read.broken]
         changes = [*moved, *changed(before, drivers)]
     unread = tuple(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
 from verifygate.sources.configuration_file import SUFFIXES
-from verifygate.sources.discovery import AUDITED, read_sources
+from verifygate.sources.discovery import AUDITED, is_noted, read_sources
 from verifygate.sources.file import SourceFile
 from verifygate.sources.left_out import Exclusion
 from verifygate.sources.program_text import is_amp_program, is_program
@@ -67,7 +67,9 @@ class Asked(NamedTuple):
 
     def is_audited(self, path: str) -> bool:
         """Whether a file of an earlier revision would have been read."""
-        return _is_below(path, self.audited) and not self.exclude.leaves_out(path)
+        if not _is_below(path, self.audited) or self.exclude.leaves_out(path):
+            return False
+        return path.endswith(AUDITED) or is_noted(self.root, path, self.audited)
 
 
 def read_asked(

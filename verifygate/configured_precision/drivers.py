@@ -165,10 +165,12 @@ class Drivers:
         return {
             path: error
             for path, error in self.broken.items()
-            if not isinstance(error, SeveralDocumentsError)
-            and path not in there
-            and (path in named or any(each.may_own(self._files[path].data) for each in frameworks()))
+            if path not in there
+            and (path in named or (not isinstance(error, SeveralDocumentsError) and self._may_drive(path)))
         }
+
+    def _may_drive(self, path: str) -> bool:
+        return any(each.may_own(self._files[path].data) for each in frameworks())
 
     @property
     def are_there(self) -> bool:

@@ -27,6 +27,7 @@ from verifygate.model.precision_contract import PrecisionContract, altered
 from verifygate.process.subject import Subject
 from verifygate.report_comparison import apart
 from verifygate.rule_codes import SecurityRisk
+from verifygate.sources.discovery import AUDITED, is_noted
 from verifygate.sources.file import SourceFile
 from verifygate.sources.git_export import export
 from verifygate.sources.suppressions import directives
@@ -207,4 +208,8 @@ def _suppressions(stage: StageResult) -> tuple[Suppression, ...]:
 
 def _is_audited(path: str, settings: Settings) -> bool:
     inside = any(PurePosixPath(path).is_relative_to(source) for source in settings.sources)
-    return inside and not settings.exclusion.leaves_out(path)
+    if not inside or settings.exclusion.leaves_out(path):
+        return False
+    return path.endswith(AUDITED) or is_noted(
+        settings.root, path, {PurePosixPath(each).as_posix() for each in settings.sources}
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from verifygate.base.errors import UsageError
@@ -87,13 +88,17 @@ def read_sources(
     return Sources(found.values(), unreadable, configuration.values(), left_out=left_out_by_rule(out_of_all))
 
 
-def configuration_below(root: Path, exclude: Iterable[str] | Exclusion = ()) -> list[ConfigurationFile]:
-    """The files at or below a folder that may configure a program or launch one, and what its CI systems run."""
+def configuration_below(
+    root: Path, exclude: Iterable[str] | Exclusion = (), named: Iterable[str] = ()
+) -> list[ConfigurationFile]:
+    """The files at or below a folder that may configure a program or launch one, and what its CI systems run.
+
+    `named` are paths of files there that are among them wherever they lie.
+    """
     exclusion = Exclusion.of(exclude)
-    beside: list[Path] = []
+    beside = [*_ci_files(root), *(root / each for each in named)]
     for _ in walk(root, None, beside):
         pass
-    beside += [each for pattern in CI_FILES for each in sorted(root.glob(pattern)) if each.is_file()]
     paths = {each.relative_to(root).as_posix(): each for each in beside}
     kept = sorted((path for path in paths if not exclusion.leaves_out(path)), key=lambda path: (path.count("/"), path))
     return [
@@ -103,13 +108,17 @@ def configuration_below(root: Path, exclude: Iterable[str] | Exclusion = ()) -> 
     ]
 
 
+def _ci_files(root: Path) -> list[Path]:
+    return [each for pattern in CI_FILES for each in sorted(root.glob(pattern)) if each.is_file()]
+
+
 class _Walked:
     """What lies at or below a path: Python files, what else may hold a program, what may configure one."""
 
     def __init__(self, start: Path) -> None:
         self._start = f"{start}{os.sep}" if start.is_dir() else ""
         self.shut: list[OSError] = []
-        self.beside: list[Path] = []
+        self.beside: list[Path] = _ci_files(start) if self._start else []
         self.other: list[Path] = []
         self.python = list(walk(start, self.shut.append, self.beside, self.other)) if self._start else [start]
         if not self._start and start.suffix in BESIDE_SOURCE:
@@ -234,7 +243,9 @@ def walk(
             if folder.name != "__pycache__":
                 other.append(folder / entry.name)
         elif beside is not None and entry.name.endswith(SUFFIXES) and not entry.name.startswith("."):
-            beside.append(folder / entry.name)
+            file = folder / entry.name
+            if entry.is_file(follow_symlinks=False) or _is_there(file):
+                beside.append(file)
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             follow = not _is_skipped(folder, entry.name)
@@ -260,7 +271,25 @@ def is_walked(root: Path, path: str, exclude: Iterable[str] | Exclusion = ()) ->
     parts = PurePosixPath(path).parts
     if not path.endswith(AUDITED) or not is_encodable(path) or Exclusion.of(exclude).leaves_out(path):
         return False
-    return not any(_is_skipped(root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts[:-1]))
+    return not _is_in_skipped(root, parts)
+
+
+def is_noted(root: Path, path: str, named: Container[str] = (".",)) -> bool:
+    """Whether `read_sources` of what is named would note a configuration at this path, whether or not it is there."""
+    parts = PurePosixPath(path).parts
+    tops = [depth for depth in range(len(parts)) if ("/".join(parts[:depth]) or ".") in named]
+    return path in named or any(_is_noted_below(root.joinpath(*parts[:depth]), parts[depth:]) for depth in tops)
+
+
+def _is_noted_below(top: Path, parts: tuple[str, ...]) -> bool:
+    path = "/".join(parts)
+    if any(len(parts) == each.count("/") + 1 and fnmatchcase(path, each) for each in CI_FILES):
+        return True
+    return path.endswith(SUFFIXES) and not parts[-1].startswith(".") and not _is_in_skipped(top, parts)
+
+
+def _is_in_skipped(root: Path, parts: tuple[str, ...]) -> bool:
+    return any(_is_skipped(root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts[:-1]))
 
 
 def _is_skipped(parent: Path, name: str) -> bool:

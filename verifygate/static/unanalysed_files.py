@@ -19,6 +19,8 @@ from verifygate.model import NotAnalysed
 from verifygate.sources.tree import Sources
 
 _MARKERS = re.compile(rb"^<<<<<<< .*^=======\s*$.*^>>>>>>> ", re.MULTILINE | re.DOTALL)
+_CI = (".yml", ".yaml")
+"""How scripts end whose lines name files for many ends: what CI caches, copies, uploads."""
 _PYTHON = re.compile(r"\b(?:python[\d.]*|torchrun|accelerate|deepspeed|srun)\s")
 
 
@@ -96,7 +98,7 @@ def _trained_by_a_tool(sources: Sources) -> dict[str, str]:
 def _commands(sources: Sources) -> Iterator[tuple[str, int, str]]:
     """The command lines of shell scripts, with path and number of their first line."""
     for file in sources.configuration:
-        if file.is_script and not file.is_test:
+        if file.is_script and not file.is_test and file.suffix not in _CI:
             for lines in logical_lines(file.lines):
                 text = " ".join(part for _, part in lines)
                 if text.strip():

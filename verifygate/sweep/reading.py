@@ -7,7 +7,7 @@ repository is run. The configuration of a repository is not read: the one who sw
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
 from verifygate.base.errors import UsageError
@@ -16,7 +16,7 @@ from verifygate.config.tree_versions import TreeVersions, versions_of_tree
 from verifygate.sources import git
 from verifygate.sources.commit_tree import CommitTree
 from verifygate.sources.configuration_file import MAX_FILES
-from verifygate.sources.discovery import is_walked, read_sources
+from verifygate.sources.discovery import is_noted, is_walked, read_sources
 from verifygate.sources.file import is_encodable
 from verifygate.sources.repository import folder_in_repository
 from verifygate.sources.tree import Sources
@@ -90,17 +90,9 @@ def _sources_at(folder: Path, commit: str, names: Iterable[str]) -> Sources:
     wanted = {name for name in names if name.endswith(".py") and is_walked(folder, name)}
     odd = [name for name in names if name.endswith(".py") and not is_encodable(name)]
     files = [file for file in git.files_at(folder, commit, in_part=True) if file.path in wanted]
-    beside = [
-        file for file in git.configuration_at(folder, commit, in_part=True) if _is_beside_sources(folder, file.path)
-    ]
+    beside = [file for file in git.configuration_at(folder, commit, in_part=True) if is_noted(folder, file.path)]
     beside = sorted(beside, key=lambda file: file.path.count("/"))[:MAX_FILES]
     lost = sorted(wanted - {file.path for file in files})
     unreadable = [(name, "git's store lacks it") for name in lost]
     unreadable += [(name.encode("utf-8", "backslashreplace").decode(), "its name is not UTF-8") for name in odd]
     return Sources(files, unreadable, beside)
-
-
-def _is_beside_sources(folder: Path, path: str) -> bool:
-    """Whether a Python file there would be read, and the name is no hidden one."""
-    pure = PurePosixPath(path)
-    return not pure.name.startswith(".") and is_walked(folder, str(pure.with_name("module.py")))
