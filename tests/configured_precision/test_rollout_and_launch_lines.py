@@ -210,3 +210,38 @@ def test_what_a_further_file_sets_anew_is_not_judged(
     assert set_at == [("b.yaml", "bf16-true")]
     assert main(["check", "--no-cache"]) == 0
     assert "a.yaml" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "is_launched"),
+    [
+        ('echo "next: axolotl train a.yml --bf16 false"', False),
+        ("\t@printf 'axolotl train a.yml --bf16 false' && ls", False),
+        ("echo start; axolotl train a.yml --bf16 false", True),
+        ('echo "axolotl train a.yml --bf16 false" > job.sh', True),
+        ("axolotl preprocess a.yml --bf16 false", False),
+    ],
+)
+def test_what_a_line_prints_or_prepares_trains_nothing(line: str, *, is_launched: bool) -> None:
+    driver = the_driver(a_dot_yml=AXOLOTL, run_dot_sh=f"{line}\n")
+    assert (driver.launched == ("run.sh", 1)) is is_launched
+
+
+def test_what_every_launch_sets_of_a_composed_configuration_is_not_what_it_holds() -> None:
+    files = {
+        "conf/config.yaml": "defaults:\n  - trainer: gpu\nmodel: {}\n",
+        "conf/trainer/gpu.yaml": "_target_: lightning.Trainer\nprecision: 16-mixed\ndevices: 1\n",
+        "conf/experiment/big.yaml": "# @package _global_\ntrainer: {precision: bf16-true}\n",
+        "conf/data/big.yaml": "size: 4\n",
+    }
+
+    def compute(*lines: str) -> tuple[str, int]:
+        said = the_driver(**files, run_dot_sh="\n".join(lines)).cells["compute"]
+        return said.gap or said.value, said.line
+
+    reason = "`trainer.precision=bf16-true` is set where train.py is started"
+    assert compute("python train.py trainer.precision=bf16-true") == (reason, 1)
+    assert compute("cd /a", "srun python train.py -m seed=1,2 trainer=ddp")[1] == 2
+    assert compute("python train.py +experiment=big")[0].startswith("`+experiment=big`")
+    for others in ("python train.py trainer=ddp", "python train.py data=big", "ruff check train.py trainer=ddp"):
+        assert compute(others, "python train.py --quick")[0].startswith("float16")

@@ -5,8 +5,9 @@ A file is one if its keys are of that framework beyond doubt, or if a command li
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -14,7 +15,7 @@ from weakref import WeakKeyDictionary
 from verifygate.base.records import record, replace
 from verifygate.configured_precision.document import DocumentError, Item, SeveralDocumentsError, merged, parse, placed
 from verifygate.configured_precision.framework_table import Cell, Evaluation, Framework, at, frameworks, text_of
-from verifygate.configured_precision.hydra import ABSENT, NotComposed, composed_from
+from verifygate.configured_precision.hydra import ABSENT, NotComposed, composed_from, lands_at_the_root
 from verifygate.configured_precision.launches import DOCUMENTS, Launch, Launches
 from verifygate.model import NotFollowed
 from verifygate.model.precision_contract import (
@@ -262,6 +263,8 @@ class Drivers:
             else:
                 unread["accelerate"] = f"`--config_file {launch.accelerate}`: that file is not here, or cannot be read"
         holes = [each for each in whole.holes if not (each.why == ABSENT and each.entry in framework.ships)]
+        if launch is None and whole.files:
+            holes += self._started_with(path)
         evaluation = Evaluation(framework, documents, given, unread, holes)
         cells = evaluation.cells()
         place = (launch.path, launch.line) if launch is not None else None
@@ -276,6 +279,13 @@ class Drivers:
             reads=frozenset(filter(None, map(evaluation.text, framework.reads))),
             files=frozenset(file for file, _ in documents.values()) | whole.files,
         )  # fmt: skip
+
+    def _started_with(self, path: str) -> Iterator[NotComposed]:
+        """What of a primary configuration of Hydra the command lines set that start Python programs."""
+        for each in self._launches.overrides:
+            group, _, chosen = each.entry.lstrip("+").partition("=")
+            part = self._files.get(posixpath.join(posixpath.dirname(path), group, f"{chosen}.yaml"))
+            yield replace(each, group=()) if part is not None and lands_at_the_root(part.data) else each
 
     def _overridden(self, launch: Launch) -> frozenset[str]:
         """The keys that a command line sets beside the first file that it names."""

@@ -73,6 +73,12 @@ def composed_from(path: str, read: Read) -> Iterator[Composed | NotComposed]:
     yield from _Walk(folder or ".", read).file(name, (), (), path)
 
 
+def lands_at_the_root(data: bytes) -> bool:
+    """Whether a file says that its content lands below no key, so that it may set any."""
+    said = _PACKAGE.match(data)
+    return said is not None and said[1] == b"_global_"
+
+
 class _Walk:
     def __init__(self, root: str, read: Read) -> None:
         self._root = root

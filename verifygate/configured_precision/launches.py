@@ -11,6 +11,7 @@ from typing import NamedTuple
 from verifygate.base.records import record
 from verifygate.configured_precision.command_lines import CommandLine, command_lines
 from verifygate.configured_precision.framework_table import Framework, frameworks
+from verifygate.configured_precision.hydra import NotComposed
 from verifygate.model import NotFollowed
 from verifygate.sources.configuration_file import ConfigurationFile
 
@@ -28,6 +29,11 @@ _DISTRIBUTED = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED"}
 _EXEC_FORM = re.compile(r"""["']\s*,\s*["']""")
 """What stands between the words of `CMD ["axolotl", "train", "a.yml"]`."""
 _CONFIG_PATH = re.compile(r"--config-(?:path|dir)[ =](?P<folder>\S+)|(?P<program>\S+)\.py\b")
+_STARTED = re.compile(
+    r"\b(?:python[\d.]*|torchrun|accelerate|deepspeed)\s(?:[^;&|]*?\s)??(?P<program>[^\s=]+\.py|-m\s+[\w.]+)(?P<options>[^;&|]*)"
+)
+_SET_IN_HYDRA = re.compile(r"(?<!\S)\+{0,2}(?P<key>[A-Za-z_][\w./]*)=\S+")
+_PRINTED = re.compile(r"(?:^|[;&|({:@])\s*(?:echo|printf)\s[^;&|]*$")
 _QUOTES = re.compile(r"""[\["'\]]""")
 
 
@@ -101,8 +107,10 @@ class Launches:
                 number, hit = next(((number, hit) for number, hit in hits if hit), (0, None))
                 if hit is None:
                     hit = next((hit for each in framework.alone for hit in [re.search(each, text)] if hit), None)
-                    if hit is not None:
+                    if hit is not None and not _is_printed(hit):
                         yield self._launch(framework, hit, line, file.path)
+                elif _is_printed(hit):
+                    continue
                 elif self._named_in(text, hit["file"], file.path):
                     yield self._launch(framework, hit, line, file.path)
                 else:
@@ -144,6 +152,18 @@ class Launches:
         if is_its_own:
             reason = f"{framework.name} trains by `{name}`, which is {'named when it runs' if is_open else 'not here'}"
             self.unread.append((framework, NotFollowed(path=place[0], line=place[1], reason=reason)))
+
+    @cached_property
+    def overrides(self) -> list[NotComposed]:
+        """What every command line sets in Hydra's way that starts the same Python program, such as `trainer=ddp`."""
+        started: dict[str, list[dict[tuple[str, ...], NotComposed]]] = {}
+        for file in self._scripts:
+            for line in command_lines(file, self._files.get):
+                if (hit := _STARTED.search(_as_the_shell_sees(line))) is not None:
+                    given = {each.group: each for each in _set_in_hydra(hit, file.path, line)}
+                    started.setdefault(hit["program"], []).append(given)
+        shared = ((first, set(first).intersection(*more)) for first, *more in started.values())
+        return [each for first, groups in shared for group, each in first.items() if group in groups]
 
     @cached_property
     def _servers(self) -> list[_Server]:
@@ -203,6 +223,19 @@ class Launches:
 
 def _as_the_shell_sees(line: CommandLine) -> str:
     return _QUOTES.sub("", _EXEC_FORM.sub(" ", line.text))
+
+
+def _is_printed(hit: re.Match[str]) -> bool:
+    """Whether a command line shows what was found in it to somebody, and neither a file nor a shell gets it."""
+    before, after = hit.string[: hit.start()], re.split(r"[;&]", hit.string[hit.start() :])[0]
+    return _PRINTED.search(before) is not None and not any(sign in after for sign in "|>")
+
+
+def _set_in_hydra(hit: re.Match[str], path: str, line: CommandLine) -> Iterator[NotComposed]:
+    """What the options of a program set that may be of Hydra: the value is another one than in the configuration."""
+    for each in _SET_IN_HYDRA.finditer(hit["options"]):
+        group, why = tuple(re.split(r"[./]", each["key"])), f"is set where {hit['program']} is started"
+        yield NotComposed(path=path, line=_line_of(line, each[0]), entry=each[0], group=group, why=why)
 
 
 def _line_of(line: CommandLine, word: str) -> int:
