@@ -245,3 +245,17 @@ def test_what_every_launch_sets_of_a_composed_configuration_is_not_what_it_holds
     assert compute("python train.py +experiment=big")[0].startswith("`+experiment=big`")
     for others in ("python train.py trainer=ddp", "python train.py data=big", "ruff check train.py trainer=ddp"):
         assert compute(others, "python train.py --quick")[0].startswith("float16")
+
+
+@pytest.mark.parametrize(
+    ("device", "state"),
+    [
+        ("cpu", "float32, of the CPU optimizer that Accelerate puts in place"),
+        ("none", "8 bits in blocks; float32 for tensors under 4096 elements"),
+    ],
+)
+def test_an_offloaded_optimizer_is_another_one(device: str, state: str) -> None:
+    text = AXOLOTL + "optimizer: adamw_bnb_8bit\ndeepspeed: ds.json\n"
+    zero = f'"zero_optimization": {{"stage": 2, "offload_optimizer": {{"device": "{device}"}}}}'
+    zero = f'{{"bf16": {{"enabled": true}}, {zero}}}'
+    assert the_driver(a_dot_yml=text, ds_dot_json=zero).cells["optimizer state"].value == state
