@@ -259,3 +259,23 @@ def test_an_offloaded_optimizer_is_another_one(device: str, state: str) -> None:
     zero = f'"zero_optimization": {{"stage": 2, "offload_optimizer": {{"device": "{device}"}}}}'
     zero = f'{{"bf16": {{"enabled": true}}, {zero}}}'
     assert the_driver(a_dot_yml=text, ds_dot_json=zero).cells["optimizer state"].value == state
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ("fsdp_config.model_dtype=bfloat16 actor_rollout_ref.actor.optim.lr=1e-6", "AMP701"),
+        ("fsdp_config.model_dtype=bfloat16", "AMP701"),  # that is the default
+        ("fsdp_config.model_dtype=bfloat16 actor_rollout_ref.actor.optim.lr=1e-3", ""),
+        ("optim.lr=1e-6", ""),  # float32 weights by default
+    ],
+)
+def test_verl_loses_small_steps_on_bfloat16_weights(options: str, rule: str) -> None:
+    driver = the_driver(run_dot_sh=f"python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.{options}\n")
+    assert ",".join(cell.rule for cell, is_certain in driver.faults if is_certain) == rule
+
+
+def test_axolotl_refuses_qlora_of_weights_that_are_not_quantised() -> None:
+    driver = the_driver(a_dot_yml=AXOLOTL + "adapter: qlora\nload_in_4bit: false\n", run_dot_sh="axolotl train a.yml\n")
+    assert [(cell.rule, cell.line, is_certain) for cell, is_certain in driver.faults] == [("AMP612", 6, True)]
+    assert cell(driver, "weights").startswith("? `adapter: qlora` without `load_in_4bit`")
