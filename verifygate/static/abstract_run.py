@@ -6,7 +6,7 @@ A reader and a rule that report one fault are one match, the surer of the two. W
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from verifygate.base.counts import counted
 from verifygate.base.failures import contained, words_of
@@ -48,7 +48,7 @@ class AbstractRun:
         return agreeing_with(contract, self.cells)
 
 
-def abstract_run(analysis: Analysis, libraries: Iterable[Library]) -> AbstractRun:
+def abstract_run(analysis: Analysis, libraries: Sequence[Library]) -> AbstractRun:
     """Run the programs of an analysis, and read off what they violate. A fault of our own is listed."""
     try:
         return _made(analysis.program, libraries)
@@ -57,7 +57,7 @@ def abstract_run(analysis: Analysis, libraries: Iterable[Library]) -> AbstractRu
         return AbstractRun({}, not_followed=(gave_up(error, first, "the abstract run", ABSTRACT_RUN),))
 
 
-def _made(program: Program, libraries: Iterable[Library]) -> AbstractRun:
+def _made(program: Program, libraries: Sequence[Library]) -> AbstractRun:
     found: dict[Violated, list[str]] = {}
     said: dict[Cell, None] = {}
     runs: list[Run] = []

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from verifygate.base.errors import UsageError
 from verifygate.config.model_files import ModelFile
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.sources.tree import Sources
 from verifygate.static.machine.call import Library
 from verifygate.static.machine.machine import Machine
-from verifygate.static.machine.models import Models, built_in, of_project, stated
+from verifygate.static.machine.models import Models, built_in, cannot_be_followed, of_project, stated
 from verifygate.static.machine.torch_library.library import TORCH, TORCH_WITHOUT_CUDA
 from verifygate.static.machine.versions import Versions
 from verifygate.static.symbols.program import Program
@@ -45,6 +44,5 @@ def _checked(files: tuple[ModelFile, ...]) -> tuple[Models, ...]:
         machine.load_model(model)
         for unknown in machine.not_followed:
             where = f"{model.shown}:{unknown.place.line if unknown.place is not None else 1}"
-            remedy = "bind what it needs in the model itself"
-            raise UsageError(f"the model cannot be followed: {unknown.reason}", where=where, remedy=remedy)
+            raise cannot_be_followed(unknown.reason, where)
     return (found,)

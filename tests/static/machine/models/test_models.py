@@ -182,6 +182,7 @@ BROKEN = [
     ("MODELS = ('t',)\ndef f(x):\n    x = yield 1\n", "3: what is sent into a generator"),
     ("import verifygate\nMODELS = ('t',)\nNEW = verifygate.at_least('t', '2')\n", "3: `verifygate.at_least('t', '2')`"),
     ("MODELS = ('t',)\nclass T(Base):\n    pass\n", "2: the model cannot be followed: `Base` is not seen to be bound"),
+    ("MODELS = ('t',)\ndef f():\n    return MODS\n", "3: the model cannot be followed: `MODS` is not seen to be bound"),
 ]
 
 
