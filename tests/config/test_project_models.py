@@ -54,6 +54,19 @@ def test_a_changed_model_changes_the_answer(project: Path, capsys: pytest.Captur
     assert scale(capsys) == "none (train.py:8)"
 
 
+def test_every_command_says_who_drives(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of a program that has no AMP code of its own."""
+    edit(project / "train.py", ".half()", "")
+    edit(project / "train.py", ', precision="fp16"', "")
+    said = "acme_train: autocast and GradScaler"
+    for command in (["contract"], ["check", "--abstract-run"], ["run", "--stage", "static"]):
+        assert main(command) == 0
+        shown = capsys.readouterr().out
+        shown += (project / "reports/latest/gate.md").read_text("utf-8") if command[0] == "run" else ""
+        assert said in shown
+        assert "no AMP code was found" not in shown
+
+
 def test_what_a_model_says_is_part_of_every_key(project: Path) -> None:
     """Of the answers of `check`, of the gate's kept results, and of the settings' digest in report and attestation."""
     file = project / CONFIG

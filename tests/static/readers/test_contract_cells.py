@@ -28,8 +28,8 @@ from verifygate.static.engine import analyse
 from verifygate.static.machine.libraries import LIBRARIES, libraries_for
 from verifygate.static.machine.programs import Run, runs_of
 from verifygate.static.readers.all_readers import violations
-from verifygate.static.readers.contract_cells import Cell, cells
-from verifygate.static.readers.filled_contract import FOLLOWED, filled
+from verifygate.static.readers.contract_cells import FOLLOWED, Cell, cells
+from verifygate.static.readers.filled_contract import filled
 from verifygate.static.symbols.program import Program
 
 FOUND3 = Path(__file__).parents[2] / "golden/cases/found3"

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import record, replace
 from verifygate.events.record import Dtypes, Kind
-from verifygate.model.precision_contract import Aspect
+from verifygate.model.precision_contract import Aspect, Declaration
 from verifygate.static.machine.observations import Optimized
 from verifygate.static.machine.programs import Run
 from verifygate.static.machine.trace import Emitted
 from verifygate.static.machine.values import Decisions, Place
 from verifygate.static.readers.judgement import options
 
+FOLLOWED = "an abstract run of the program"
+"""The note of what a run says."""
 _OF_TENSORS = {Kind.BACKWARD: Aspect.LOSS, Kind.SAVE: Aspect.CHECKPOINT, Kind.REDUCE: Aspect.REDUCTION}
 _FOLLOWS = (Aspect.WEIGHTS, Aspect.GRADIENTS, Aspect.OPTIMIZER_STATE)
 """torch makes gradients in the dtype of the weights that own them, and optimizers their state, unless they say."""
@@ -33,6 +35,17 @@ class Cell:
     condition: str = ""
     """The options under which it holds."""
     reason: str = ""
+
+    @property
+    def declaration(self) -> Declaration:
+        """What it says in a row of the contract."""
+        return Declaration(
+            value=" or ".join(sorted(self.dtypes)),
+            path=self.place.path,
+            line=self.place.line,
+            note=FOLLOWED,
+            condition=self.condition,
+        )
 
 
 def cells(runs: Iterable[Run]) -> list[Cell]:

@@ -24,6 +24,7 @@ from run_text import MAIN, program_of
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.machine.entries import Entry
+from verifygate.static.machine.values import Place
 from verifygate.static.readers.judgement import options
 from verifygate.static.symbols.program import Program
 
@@ -135,6 +136,14 @@ def test_model_of_a_project() -> None:
     text = "import torch\nfrom our_trainer.core import Trainer\nTrainer(True).backward(torch.ones(1).sum())\n"
     assert backwards(text, with_models(OWN)) == [(MAIN, 3, True)]
     assert backwards(text, LIBRARIES) == []
+
+
+def test_a_keyword_that_a_model_lacks_is_not_followed() -> None:
+    text = "from our_trainer import Trainer\nTrainer(True, clip=1.0)\n"
+    outcome = run_entry(program_of(text), Entry(MAIN), with_models(OWN))
+    assert [(each.reason, each.place) for each in outcome.not_followed] == [
+        ("`__init__` of the model has no parameter `clip`", Place(MAIN, 2))
+    ]
 
 
 def test_a_projects_model_wins_over_a_built_in_one() -> None:
