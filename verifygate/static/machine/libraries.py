@@ -14,11 +14,11 @@ from verifygate.static.machine.torch_library.library import TORCH, TORCH_WITHOUT
 from verifygate.static.machine.versions import Versions
 from verifygate.static.symbols.program import Program
 
-BUILT_IN = Models(built_in)
+_BUILT_IN = Models(built_in)
 _NEWEST = Versions({})
-LIBRARIES: tuple[Library, ...] = (TORCH, BUILT_IN, _NEWEST)
+LIBRARIES: tuple[Library, ...] = (TORCH, _BUILT_IN, _NEWEST)
 """Those of a run without settings."""
-WITHOUT_CUDA: tuple[Library, ...] = (TORCH_WITHOUT_CUDA, BUILT_IN, _NEWEST)
+WITHOUT_CUDA: tuple[Library, ...] = (TORCH_WITHOUT_CUDA, _BUILT_IN, _NEWEST)
 """The same on a computer that has no GPU."""
 
 
@@ -28,7 +28,7 @@ def libraries_for(settings: RuleSelection) -> tuple[Library, ...]:
     Raises UsageError for a model that cannot be used.
     """
     own = _checked(settings.models)
-    return (TORCH, *own, BUILT_IN, Versions(settings.versions))
+    return (TORCH, *own, _BUILT_IN, Versions(settings.versions))
 
 
 @cache
@@ -38,7 +38,7 @@ def _checked(files: tuple[ModelFile, ...]) -> tuple[Models, ...]:
     if not models:
         return ()
     found = Models(lambda: models, tuple(name for model in models for name in stated(model)))
-    machine = Machine(Program(Sources(()), {}), (TORCH, found, BUILT_IN, _NEWEST))
+    machine = Machine(Program(Sources(()), {}), (TORCH, found, _BUILT_IN, _NEWEST))
     for model in models:
         machine.begin()
         machine.load_model(model)

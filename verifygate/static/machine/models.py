@@ -22,7 +22,8 @@ from verifygate.static.machine.constructs import first_refused
 from verifygate.static.symbols.program import Module
 from verifygate.static.syntax.parser import UnparsableError, parse
 
-BUILT_IN = Path(__file__).parents[1] / "models"
+FOLDER = Path(__file__).parents[1] / "models"
+"""Where those are that verifygate has."""
 STATES = "MODELS"
 """The variable in which a model states what it stands for."""
 PROJECTS = "<model of the project>/"
@@ -93,8 +94,7 @@ class Models(NoLibrary):
 def built_in() -> tuple[Model, ...]:
     """The models that verifygate has."""
     return tuple(
-        _read(SourceFile(f"<model>/{file.name}", file.read_bytes()), str(file))
-        for file in sorted(BUILT_IN.glob("*.py"))
+        _read(SourceFile(f"<model>/{file.name}", file.read_bytes()), str(file)) for file in sorted(FOLDER.glob("*.py"))
     )
 
 

@@ -15,7 +15,7 @@ from verifygate.static.machine.core import Limits
 from verifygate.static.machine.programs import Run, runs_of
 from verifygate.static.symbols.program import Program
 
-HALF = re.compile(rb"\bhalf\b|float16|fp16|bf16|autocast|16-true")
+_HALF = re.compile(rb"\bhalf\b|float16|fp16|bf16|autocast|16-true")
 """What a file names that makes a tensor half. No reader has anything to say of a program without it, or a model's."""
 _OF_ONE = Limits(steps=20_000)
 _LEAST = 40_000
@@ -45,8 +45,8 @@ def bounded_runs(program: Program, libraries: Sequence[Library]) -> Iterator[Run
         return iter(())
     graph = program.import_graph
     leading = {file.path for file in sources if file.is_script or not graph.is_imported(file.path)}
-    told = {path for path in leading if path in half or any(each in graph.closure(path) for each in half)}
-    ordered = sorted((file for file in sources if file.path in half | told), key=lambda file: _weight(file, half))
+    entries = {path for path in leading if path in half or any(each in graph.closure(path) for each in half)}
+    ordered = sorted((file for file in sources if file.path in half | entries), key=lambda file: _weight(file, half))
     most = min(_MOST, max(_LEAST, sum(file.size for file in sources) // _BYTES_OF_A_STEP))
     return runs_of(program, [file.path for file in ordered], libraries, _OF_ONE, most)
 
@@ -54,7 +54,7 @@ def bounded_runs(program: Program, libraries: Sequence[Library]) -> Iterator[Run
 def _words(libraries: Iterable[Library]) -> re.Pattern[bytes]:
     """Those of half precision, and the packages that the project has a model of, which may make something half."""
     packages = {name.partition(".")[0].encode() for each in libraries for name in each.replaced}
-    return re.compile(b"|".join([HALF.pattern, *(rb"\b%b\b" % re.escape(each) for each in sorted(packages))]))
+    return re.compile(b"|".join([_HALF.pattern, *(rb"\b%b\b" % re.escape(each) for each in sorted(packages))]))
 
 
 def _weight(file: SourceFile, half: set[str]) -> tuple[bool, bool, str]:

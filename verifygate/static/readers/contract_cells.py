@@ -72,11 +72,11 @@ def _of_event(emitted: Emitted) -> Iterator[Cell]:
     if event.kind is Kind.STEP and isinstance(seen, Optimized):
         for each in seen.weights:
             if each.is_trained is not False:
-                told = (each.place or place, _condition(emitted.decisions | each.decisions), each.reason)
+                rest = (each.place or place, _condition(emitted.decisions | each.decisions), each.reason)
                 is_copy = each.part is None and bool(each.rounded - each.dtypes)  # gradients are those of the original
                 for aspect in _FOLLOWS if not is_copy else (Aspect.WEIGHTS, Aspect.OPTIMIZER_STATE):
                     of_its_own = seen.state if aspect is Aspect.OPTIMIZER_STATE else frozenset()
-                    yield Cell(aspect, of_its_own or each.dtypes, *told)
+                    yield Cell(aspect, of_its_own or each.dtypes, *rest)
     elif event.kind in _OF_TENSORS:
         for dtypes in dict.fromkeys(event.dtypes_in or ()):
             reason = "" if dtypes else "the tensors are not followed"

@@ -15,7 +15,7 @@ from verifygate.events.record import Event, Kind
 from verifygate.static.machine.call import Library
 from verifygate.static.machine.libraries import LIBRARIES, WITHOUT_CUDA, libraries_for
 from verifygate.static.machine.machine import run_entry
-from verifygate.static.machine.models import BUILT_IN, built_in, stated
+from verifygate.static.machine.models import FOLDER, built_in, stated
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import compare
@@ -61,10 +61,10 @@ READ_ONLY = {"apex", "torch_xla", "transformer_engine"}
 
 def test_every_model_is_proved() -> None:
     """A model has a recording, or the docs say that it is not proved."""
-    modelled = {path.stem for path in BUILT_IN.glob("*.py")} - {"shared"}
+    modelled = {path.stem for path in FOLDER.glob("*.py")} - {"shared"}
     recorded_for = {name for name in modelled for program in PROGRAMS if program.startswith(f"{name}_")}
     assert modelled - recorded_for == READ_ONLY
-    docs = (BUILT_IN.parents[1] / "docs/machine.md").read_text("utf-8")
+    docs = (FOLDER.parents[1] / "docs/machine.md").read_text("utf-8")
     rows = {name: line for name in modelled for line in docs.splitlines() if line[:1] == "|" and f"`{name}.py`" in line}
     assert {name for name, line in rows.items() if "not proved" in line} == READ_ONLY
     assert set(rows) == modelled
