@@ -97,6 +97,7 @@ if args.low:
 def test_a_cell_is_what_its_event_says(text: str, aspect: str, value: str, condition: str) -> None:
     found = [each for each in of_text(text) if each.aspect == aspect]
     assert [("".join(each.dtypes), each.condition) for each in found] == [(value, condition)]
+    assert found[0].declaration.condition == (f"where `{condition}`" if condition else "")
 
 
 @cache

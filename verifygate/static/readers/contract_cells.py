@@ -44,7 +44,7 @@ class Cell:
             path=self.place.path,
             line=self.place.line,
             note=FOLLOWED,
-            condition=self.condition,
+            condition=f"where `{self.condition}`" if self.condition else "",
         )
 
 
