@@ -54,6 +54,30 @@ def test_a_changed_model_changes_the_answer(project: Path, capsys: pytest.Captur
     assert scale(capsys) == "none (train.py:8)"
 
 
+def test_every_command_says_who_drives(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of a program that has no AMP code of its own."""
+    edit(project / "train.py", ".half()", "")
+    edit(project / "train.py", ', precision="fp16"', "")
+    said = "acme_train: autocast and GradScaler"
+    for command in (["contract"], ["check", "--abstract-run"], ["run", "--stage", "static"]):
+        assert main(command) == 0
+        shown = capsys.readouterr().out
+        shown += (project / "reports/latest/gate.md").read_text("utf-8") if command[0] == "run" else ""
+        assert said in shown
+        assert "no AMP code was found" not in shown
+
+
+def test_a_decision_in_a_model_is_at_its_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edit(project / MODEL, "        self.scaler.step(self.optimizer)\n", "        self.moved()\n")
+    moved = (
+        "    def moved(self):\n        if self.scaler.get_scale() > 1:\n            self.scaler.step(self.optimizer)\n"
+    )
+    (project / MODEL).write_text((project / MODEL).read_text("utf-8") + moved, "utf-8")
+    line = (project / MODEL).read_text("utf-8").count("\n") - 1
+    assert main(["explain", "--why", "train.py:9"]) == 0
+    assert re.search(rf"event: scaler.step if the test at {MODEL}:{line}:", capsys.readouterr().out)
+
+
 def test_what_a_model_says_is_part_of_every_key(project: Path) -> None:
     """Of the answers of `check`, of the gate's kept results, and of the settings' digest in report and attestation."""
     file = project / CONFIG

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from verifygate.base.failures import VARIABLE
+from verifygate.base.records import replace
 from verifygate.cli import main
+from verifygate.config.model_files import ModelFile
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.model import Finding
 from verifygate.model.precision_contract import Aspect
@@ -67,6 +69,35 @@ for _ in range(10):
     average.update(net)
 """
 
+OURS = """import copy
+
+import torch
+
+MODELS = ("our_trainer",)
+
+
+class Trainer:
+    def __init__(self, net, lean=True, kept=torch.float32):
+        self.net = net.bfloat16() if lean else net
+        self.adam = torch.optim.AdamW(self.net.parameters(), lr=1e-5)
+        self.average = copy.deepcopy(self.net).to(kept)
+
+    def step(self, loss):
+        loss.backward()
+        self.adam.step()
+        self.adam.zero_grad()
+        for mine, new in zip(self.average.parameters(), self.net.parameters()):
+            mine.mul_(0.9999).add_(new, alpha=1 - 0.9999)
+"""
+BY_OURS = """import torch
+from our_trainer import Trainer
+
+net = torch.nn.Linear(64, 64)
+trainer = Trainer(net)
+for x in [torch.randn(8, 64)] * 20:
+    trainer.step(net(x).square().mean())
+"""
+
 
 def analysed(texts: str | dict[str, str], selection: RuleSelection = ASKED) -> AnalysisResult:
     files = texts if isinstance(texts, dict) else {"train.py": texts}
@@ -97,6 +128,16 @@ def test_it_finds_what_the_rules_do_not_and_says_in_which_program() -> None:
     assert [each.values for each in found.details if each.label == "abstract run of"] == [("train.py",)]
     assert not left_out(result)
     assert not [each for each in result.not_followed if each.line == 5]  # a rule's question that the run has answered
+
+
+def test_a_model_of_the_project_shows_what_its_trainer_does() -> None:
+    """Also in a program that has no word of half precision, and where the trainer keeps the average."""
+    ours = replace(ASKED, models=(ModelFile("ours.py", OURS),))
+    assert told(analysed(BY_OURS, ours).findings) == [("AMP701", "train.py", 5, "certain")]
+    assert told(analysed(BY_OURS).findings) == []
+    assert told(analysed(BY_OURS.replace("(net)\n", "(net, False)\n"), ours).findings) == []
+    averaged = BY_OURS.replace("(net)\n", "(net, False, torch.bfloat16)\n")
+    assert told(analysed(averaged, ours).findings) == [("AMP702", "train.py", 7, "certain")]
 
 
 def test_what_both_find_is_one_finding_known_as_before() -> None:

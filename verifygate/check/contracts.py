@@ -118,7 +118,8 @@ def _programs(
     if asked.settings:
         with_drivers(report, asked)  # it refuses a file that nothing here reads
     report = within(report, asked)
-    contract = filled(report.contract, Program(asked.sources, dict.fromkeys(asked.sources.paths)), libraries)
+    program = Program(asked.sources, dict.fromkeys(asked.sources.paths))
+    contract = filled(report.contract, program, libraries)
     report = replace(report, contract=contract)
     moved: list[str] = []
     if commit:

@@ -36,6 +36,7 @@ from verifygate.model import (
     Waiver,
     WaiverState,
 )
+from verifygate.model.precision_contract import Aspect
 from verifygate.report.contract import ContractInWords
 from verifygate.report.phrases import words
 from verifygate.report.quantities import points, reading
@@ -297,7 +298,9 @@ class View:
         stage = self.stage("static")
         if stage is None or stage.outcome is Outcome.ERRORED or self.static.constructs:
             return ""
-        if self.static.configurations:
+        driver = self.static.contract.row(Aspect.DRIVER)
+        known = driver.declared if driver is not None else ()  # also what only a run through a model shows
+        if self.static.configurations or any(not each.value.startswith("nobody") for each in known):
             return ""
         files = counted(self.static.files_checked, "file")
         return f"no AMP code was found in {files}: are these the sources that train?"

@@ -6,7 +6,7 @@ A reader and a rule that report one fault are one match, the surer of the two. W
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from verifygate.base.counts import counted
 from verifygate.base.failures import contained, words_of
@@ -20,9 +20,10 @@ from verifygate.static.machine.call import Library
 from verifygate.static.machine.programs import Run
 from verifygate.static.machine.values import Place
 from verifygate.static.readers.agreeing_contract import agreeing_with
-from verifygate.static.readers.all_readers import READERS
+from verifygate.static.readers.all_readers import violations
 from verifygate.static.readers.bounded_runs import NotRun, bounded_runs, not_run
 from verifygate.static.readers.contract_cells import Cell, cells
+from verifygate.static.readers.driven_by_models import Driven, driven, through_models, with_drivers
 from verifygate.static.readers.judgement import Violated, merged
 from verifygate.static.rule import ConfigurationMatch, LoadedRule, Match
 from verifygate.static.symbols.location import Location
@@ -41,14 +42,16 @@ class AbstractRun:
     """Code -> what its reader found, one of each place."""
     cells: tuple[Cell, ...] = ()
     """What the precision contract may say of the weights in these matches."""
+    drivers: tuple[Driven, ...] = ()
+    """What it says of who drives programs that train through a model of the project."""
     not_followed: tuple[NotFollowed, ...] = ()
 
     def agreeing(self, contract: PrecisionContract) -> PrecisionContract:
-        """The contract, with what these matches rest on where it declares something else."""
-        return agreeing_with(contract, self.cells)
+        """The contract, with what these matches rest on where it declares something else, and who drives it."""
+        return agreeing_with(with_drivers(contract, self.drivers), self.cells)
 
 
-def abstract_run(analysis: Analysis, libraries: Iterable[Library]) -> AbstractRun:
+def abstract_run(analysis: Analysis, libraries: Sequence[Library]) -> AbstractRun:
     """Run the programs of an analysis, and read off what they violate. A fault of our own is listed."""
     try:
         return _made(analysis.program, libraries)
@@ -57,15 +60,18 @@ def abstract_run(analysis: Analysis, libraries: Iterable[Library]) -> AbstractRu
         return AbstractRun({}, not_followed=(gave_up(error, first, "the abstract run", ABSTRACT_RUN),))
 
 
-def _made(program: Program, libraries: Iterable[Library]) -> AbstractRun:
+def _made(program: Program, libraries: Sequence[Library]) -> AbstractRun:
     found: dict[Violated, list[str]] = {}
     said: dict[Cell, None] = {}
+    through = through_models(program, libraries)
+    drivers: dict[Driven, None] = {}
     runs: list[Run] = []
     broken: dict[str, list[str]] = {}
     for run in bounded_runs(program, libraries):
         try:
             violated = _violated(run, program)
             said |= dict.fromkeys(cells([run]) if violated else ())
+            drivers |= dict.fromkeys(driven(run, through))
         except Exception as error:  # a reader's fault costs it one entry, as one of the machine does
             broken.setdefault(f"a reader broke: {words_of(contained(error))}", []).append(run.outcome.entry.path)
             violated = []
@@ -86,14 +92,14 @@ def _made(program: Program, libraries: Iterable[Library]) -> AbstractRun:
     return AbstractRun(
         {code: tuple(each) for code, each in matches.items()},
         tuple(each for each in said if each.place in places),
+        tuple(drivers),
         tuple(map(_gap, gaps)),
     )
 
 
 def _violated(run: Run, program: Program) -> list[Violated]:
     """What a run violates in the code of the project: a test may do what no program should."""
-    found = merged(each for reader in READERS.values() for each in reader([run]))
-    files = ((each, program.sources.get(each.place.path)) for each in found)
+    files = ((each, program.sources.get(each.place.path)) for each in violations((run,)))
     return [each for each, file in files if file is not None and not file.is_test]
 
 

@@ -28,8 +28,8 @@ from verifygate.static.engine import analyse
 from verifygate.static.machine.libraries import LIBRARIES, libraries_for
 from verifygate.static.machine.programs import Run, runs_of
 from verifygate.static.readers.all_readers import violations
-from verifygate.static.readers.contract_cells import Cell, cells
-from verifygate.static.readers.filled_contract import FOLLOWED, filled
+from verifygate.static.readers.contract_cells import FOLLOWED, Cell, cells
+from verifygate.static.readers.filled_contract import filled
 from verifygate.static.symbols.program import Program
 
 FOUND3 = Path(__file__).parents[2] / "golden/cases/found3"
@@ -97,6 +97,7 @@ if args.low:
 def test_a_cell_is_what_its_event_says(text: str, aspect: str, value: str, condition: str) -> None:
     found = [each for each in of_text(text) if each.aspect == aspect]
     assert [("".join(each.dtypes), each.condition) for each in found] == [(value, condition)]
+    assert found[0].declaration.condition == (f"where `{condition}`" if condition else "")
 
 
 @cache

@@ -213,6 +213,8 @@ class Calls(Memo, Attributes):
                 found[name] = value
             elif name != REST:
                 extra[name] = value
+                if given.kwarg is None and function.code.module.is_model:
+                    self.unknown(f"`{function.code.name}` of the model has no parameter `{name}`")
         for name in (*names, *(each.arg for each in given.kwonlyargs)):
             if name not in found:
                 found[name] = self._unbound(name, args, function)

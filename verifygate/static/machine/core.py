@@ -15,7 +15,7 @@ from verifygate.events.record import Dtypes, Frame, Kind
 from verifygate.events.record import Region as RegionOfEvent
 from verifygate.static.machine.call import PROCESS, REGIONS, Call, Handler, Library, Machinery
 from verifygate.static.machine.lattice import atoms, cases, contradict, join, joined, present
-from verifygate.static.machine.observations import Observation
+from verifygate.static.machine.observations import Accumulated, Observation
 from verifygate.static.machine.store import State, Store, join_states
 from verifygate.static.machine.trace import Emitted, Events, Trace
 from verifygate.static.machine.values import (
@@ -235,8 +235,9 @@ class Core:
         return tuple(self.trace.unknowns)
 
     def emit(self, kind: Kind, attributes: dict[str, Any], seen: Observation | None = None) -> None:
-        """Leave an event. What a library's model computes and casts for itself is not the project's."""
-        if kind in (Kind.OPERATOR, Kind.CAST) and self.frame.module.is_model:
+        """Leave an event. What a library's model computes and casts for itself is not the project's; averages are."""
+        averages = isinstance(seen, Accumulated) and bool(seen.parts)
+        if kind in (Kind.OPERATOR, Kind.CAST) and self.frame.module.is_model and not averages:
             return
         found = self.field(PROCESS, REGIONS)
         stack = found.stack if isinstance(found, Regions) else None

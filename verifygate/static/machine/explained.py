@@ -12,6 +12,7 @@ from verifygate.static.machine.entries import Entry
 from verifygate.static.machine.inputs import EVIDENCE
 from verifygate.static.machine.lattice import cases
 from verifygate.static.machine.machine import Machine, Outcome, run
+from verifygate.static.machine.models import PROJECTS
 from verifygate.static.machine.values import (
     NO_LINE,
     Absent,
@@ -193,7 +194,10 @@ def _mode(machine: Machine, entry: Entry) -> Mode:
         machine.frames()[-1].line == NO_LINE,
         "not known" if region is None else (_region(region[-1]) if region else "none"),
         ("on" if grad.value else "off") if isinstance(grad, Constant) else "not known",
-        tuple(f"{each.test}: {'holds' if each.holds else 'does not hold'}" for each in sorted(machine.state.decisions)),
+        tuple(
+            f"{each.test.replace(PROJECTS, '')}: {'holds' if each.holds else 'does not hold'}"
+            for each in sorted(machine.state.decisions)
+        ),
     )
 
 
@@ -232,7 +236,7 @@ def _at(place: Place | None) -> str:
 
 
 def _under(decisions: Decisions) -> str:
-    return f" if {' and '.join(sorted(map(str, decisions)))}" if decisions else ""
+    return f" if {' and '.join(sorted(map(str, decisions)))}".replace(PROJECTS, "") if decisions else ""
 
 
 def shown(machine: Machine, value: Atom) -> str:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from functools import cache
 
-from verifygate.base.errors import UsageError
 from verifygate.config.model_files import ModelFile
 from verifygate.config.rule_selection import RuleSelection
 from verifygate.sources.tree import Sources
 from verifygate.static.machine.call import Library
 from verifygate.static.machine.machine import Machine
-from verifygate.static.machine.models import Models, built_in, of_project, stated
+from verifygate.static.machine.models import Models, built_in, cannot_be_followed, of_project, stated
 from verifygate.static.machine.torch_library.library import TORCH, TORCH_WITHOUT_CUDA
 from verifygate.static.machine.versions import Versions
 from verifygate.static.symbols.program import Program
 
-BUILT_IN = Models(built_in)
+_BUILT_IN = Models(built_in)
 _NEWEST = Versions({})
-LIBRARIES: tuple[Library, ...] = (TORCH, BUILT_IN, _NEWEST)
+LIBRARIES: tuple[Library, ...] = (TORCH, _BUILT_IN, _NEWEST)
 """Those of a run without settings."""
-WITHOUT_CUDA: tuple[Library, ...] = (TORCH_WITHOUT_CUDA, BUILT_IN, _NEWEST)
+WITHOUT_CUDA: tuple[Library, ...] = (TORCH_WITHOUT_CUDA, _BUILT_IN, _NEWEST)
 """The same on a computer that has no GPU."""
 
 
@@ -29,7 +28,7 @@ def libraries_for(settings: RuleSelection) -> tuple[Library, ...]:
     Raises UsageError for a model that cannot be used.
     """
     own = _checked(settings.models)
-    return (TORCH, *own, BUILT_IN, Versions(settings.versions))
+    return (TORCH, *own, _BUILT_IN, Versions(settings.versions))
 
 
 @cache
@@ -39,12 +38,11 @@ def _checked(files: tuple[ModelFile, ...]) -> tuple[Models, ...]:
     if not models:
         return ()
     found = Models(lambda: models, tuple(name for model in models for name in stated(model)))
-    machine = Machine(Program(Sources(()), {}), (TORCH, found, BUILT_IN, _NEWEST))
+    machine = Machine(Program(Sources(()), {}), (TORCH, found, _BUILT_IN, _NEWEST))
     for model in models:
         machine.begin()
         machine.load_model(model)
         for unknown in machine.not_followed:
             where = f"{model.shown}:{unknown.place.line if unknown.place is not None else 1}"
-            remedy = "bind what it needs in the model itself"
-            raise UsageError(f"the model cannot be followed: {unknown.reason}", where=where, remedy=remedy)
+            raise cannot_be_followed(unknown.reason, where)
     return (found,)

@@ -7,8 +7,10 @@ A model is a file that states which names it stands for, `MODELS = ("accelerate"
 from __future__ import annotations
 
 import ast
+import builtins
 import re
-from collections.abc import Callable, Iterable
+import symtable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -20,7 +22,8 @@ from verifygate.static.machine.constructs import first_refused
 from verifygate.static.symbols.program import Module
 from verifygate.static.syntax.parser import UnparsableError, parse
 
-BUILT_IN = Path(__file__).parents[1] / "models"
+FOLDER = Path(__file__).parents[1] / "models"
+"""Where those are that verifygate has."""
 STATES = "MODELS"
 """The variable in which a model states what it stands for."""
 PROJECTS = "<model of the project>/"
@@ -91,8 +94,7 @@ class Models(NoLibrary):
 def built_in() -> tuple[Model, ...]:
     """The models that verifygate has."""
     return tuple(
-        _read(SourceFile(f"<model>/{file.name}", file.read_bytes()), str(file))
-        for file in sorted(BUILT_IN.glob("*.py"))
+        _read(SourceFile(f"<model>/{file.name}", file.read_bytes()), str(file)) for file in sorted(FOLDER.glob("*.py"))
     )
 
 
@@ -102,6 +104,9 @@ def of_project(files: tuple[ModelFile, ...]) -> tuple[Model, ...]:
     models = tuple(_read(SourceFile(f"{PROJECTS}{each.path}", each.text.encode()), each.path) for each in files)
     of: dict[str, str] = {}
     for model in models:
+        line, unbound = min(_unbound(model), default=(0, ""))
+        if unbound:
+            raise cannot_be_followed(f"`{unbound}` is not seen to be bound", f"{model.shown}:{line}")
         for name in stated(model):
             if of.setdefault(name, model.shown) != model.shown:
                 where = f"{model.shown}:{_line_of_names(model)}"
@@ -126,6 +131,33 @@ def _read(source: SourceFile, where: str) -> Model:
         problem = f"{refused.what} is not followed exactly, so a model must not have it"
         raise UsageError(problem, where=f"{where}:{refused.line}", remedy=refused.remedy)
     return model
+
+
+def cannot_be_followed(reason: str, where: str) -> UsageError:
+    """The error for a model that lacks what it needs."""
+    remedy = "bind what it needs in the model itself"
+    return UsageError(f"the model cannot be followed: {reason}", where=where, remedy=remedy)
+
+
+def _unbound(model: Model) -> Iterator[tuple[int, str]]:
+    """The global names that a model reads, also in functions, and neither it nor Python binds; with a line of each."""
+    try:
+        top = symtable.symtable(model.file.text, model.path, "exec")
+    except (SyntaxError, RecursionError, ValueError):
+        return  # of a newer Python; a name is missed when the machine comes to it
+    scopes = [top]
+    for each in scopes:
+        scopes += each.get_children()
+    symbols = [(scope, symbol) for scope in scopes for symbol in scope.get_symbols()]
+    bound = {*dir(builtins), "__file__"}
+    for scope, symbol in symbols:
+        if (scope is top or symbol.is_declared_global()) and (symbol.is_assigned() or symbol.is_imported()):
+            bound.add(symbol.get_name())
+    loads = [each for each in ast.walk(model.tree) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)]
+    for scope, symbol in symbols:
+        name, begin = symbol.get_name(), scope.get_lineno()
+        if symbol.is_referenced() and (scope is top or symbol.is_global()) and name not in bound:
+            yield min((each.lineno for each in loads if each.id == name and each.lineno >= begin), default=begin), name
 
 
 def stated(model: Module) -> tuple[str, ...]:

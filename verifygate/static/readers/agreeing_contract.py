@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from verifygate.base.records import replace
-from verifygate.model.precision_contract import Aspect, ContractRow, Declaration, PrecisionContract
+from verifygate.model.precision_contract import Aspect, ContractRow, PrecisionContract
 from verifygate.static.analysis_result import contract_row
 from verifygate.static.readers.contract_cells import Cell
-from verifygate.static.readers.filled_contract import FOLLOWED
 
 
 def agreeing_with(contract: PrecisionContract, said: Iterable[Cell]) -> PrecisionContract:
@@ -25,18 +24,8 @@ def _with(row: ContractRow, found: list[Cell]) -> ContractRow:
     if not found or (row.aspect is not Aspect.WEIGHTS and all(each.said_by == "derived" for each in row.declared)):
         return row
     known = {(each.path, each.line): each.value for each in row.declared}
-    added = [_declaration(each) for each in found]
+    added = [each.declaration for each in found]
     added = [each for each in added if each.value not in known.get((each.path, each.line), "")]
     places = {(each.place.path, each.place.line) for each in found}
     gaps = (each for each in row.not_followed if (each.path, each.line) not in places)
     return contract_row(row.aspect, [*row.declared, *added], gaps)
-
-
-def _declaration(cell: Cell) -> Declaration:
-    return Declaration(
-        value=" or ".join(sorted(cell.dtypes)),
-        path=cell.place.path,
-        line=cell.place.line,
-        note=FOLLOWED,
-        condition=cell.condition,
-    )

@@ -6,7 +6,7 @@ Of a file only its bytes decide whether it is run, so that nothing is parsed for
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from verifygate.base.records import record
 from verifygate.sources.file import SourceFile
@@ -15,8 +15,8 @@ from verifygate.static.machine.core import Limits
 from verifygate.static.machine.programs import Run, runs_of
 from verifygate.static.symbols.program import Program
 
-HALF = re.compile(rb"\bhalf\b|float16|fp16|bf16|autocast|16-true")
-"""What a file names that makes a tensor half. No reader has anything to say of a program without it."""
+_HALF = re.compile(rb"\bhalf\b|float16|fp16|bf16|autocast|16-true")
+"""What a file names that makes a tensor half. No reader has anything to say of a program without it, or a model's."""
 _OF_ONE = Limits(steps=20_000)
 _LEAST = 40_000
 """Steps that any tree may take: some two seconds."""
@@ -36,18 +36,25 @@ class NotRun:
     count: int
 
 
-def bounded_runs(program: Program, libraries: Iterable[Library]) -> Iterator[Run]:
+def bounded_runs(program: Program, libraries: Sequence[Library]) -> Iterator[Run]:
     """Programs first, scripts before modules that nobody imports, then functions by themselves; tests are not run."""
     sources = [file for file in program.sources if not file.is_test]
-    half = {file.path for file in sources if HALF.search(file.data)}
+    words = _words(libraries)
+    half = {file.path for file in sources if words.search(file.data)}
     if not half:
         return iter(())
     graph = program.import_graph
     leading = {file.path for file in sources if file.is_script or not graph.is_imported(file.path)}
-    told = {path for path in leading if path in half or any(each in graph.closure(path) for each in half)}
-    ordered = sorted((file for file in sources if file.path in half | told), key=lambda file: _weight(file, half))
+    entries = {path for path in leading if path in half or any(each in graph.closure(path) for each in half)}
+    ordered = sorted((file for file in sources if file.path in half | entries), key=lambda file: _weight(file, half))
     most = min(_MOST, max(_LEAST, sum(file.size for file in sources) // _BYTES_OF_A_STEP))
     return runs_of(program, [file.path for file in ordered], libraries, _OF_ONE, most)
+
+
+def _words(libraries: Iterable[Library]) -> re.Pattern[bytes]:
+    """Those of half precision, and the packages that the project has a model of, which may make something half."""
+    packages = {name.partition(".")[0].encode() for each in libraries for name in each.replaced}
+    return re.compile(b"|".join([_HALF.pattern, *(rb"\b%b\b" % re.escape(each) for each in sorted(packages))]))
 
 
 def _weight(file: SourceFile, half: set[str]) -> tuple[bool, bool, str]:

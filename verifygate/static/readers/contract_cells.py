@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator
 
 from verifygate.base.records import record, replace
 from verifygate.events.record import Dtypes, Kind
-from verifygate.model.precision_contract import Aspect
+from verifygate.model.precision_contract import Aspect, Declaration
 from verifygate.static.machine.observations import Optimized
 from verifygate.static.machine.programs import Run
 from verifygate.static.machine.trace import Emitted
 from verifygate.static.machine.values import Decisions, Place
 from verifygate.static.readers.judgement import options
 
+FOLLOWED = "an abstract run of the program"
+"""The note of what a run says."""
 _OF_TENSORS = {Kind.BACKWARD: Aspect.LOSS, Kind.SAVE: Aspect.CHECKPOINT, Kind.REDUCE: Aspect.REDUCTION}
 _FOLLOWS = (Aspect.WEIGHTS, Aspect.GRADIENTS, Aspect.OPTIMIZER_STATE)
 """torch makes gradients in the dtype of the weights that own them, and optimizers their state, unless they say."""
@@ -33,6 +35,17 @@ class Cell:
     condition: str = ""
     """The options under which it holds."""
     reason: str = ""
+
+    @property
+    def declaration(self) -> Declaration:
+        """What it says in a row of the contract."""
+        return Declaration(
+            value=" or ".join(sorted(self.dtypes)),
+            path=self.place.path,
+            line=self.place.line,
+            note=FOLLOWED,
+            condition=f"where `{self.condition}`" if self.condition else "",
+        )
 
 
 def cells(runs: Iterable[Run]) -> list[Cell]:
@@ -59,11 +72,11 @@ def _of_event(emitted: Emitted) -> Iterator[Cell]:
     if event.kind is Kind.STEP and isinstance(seen, Optimized):
         for each in seen.weights:
             if each.is_trained is not False:
-                told = (each.place or place, _condition(emitted.decisions | each.decisions), each.reason)
+                rest = (each.place or place, _condition(emitted.decisions | each.decisions), each.reason)
                 is_copy = each.part is None and bool(each.rounded - each.dtypes)  # gradients are those of the original
                 for aspect in _FOLLOWS if not is_copy else (Aspect.WEIGHTS, Aspect.OPTIMIZER_STATE):
                     of_its_own = seen.state if aspect is Aspect.OPTIMIZER_STATE else frozenset()
-                    yield Cell(aspect, of_its_own or each.dtypes, *told)
+                    yield Cell(aspect, of_its_own or each.dtypes, *rest)
     elif event.kind in _OF_TENSORS:
         for dtypes in dict.fromkeys(event.dtypes_in or ()):
             reason = "" if dtypes else "the tensors are not followed"

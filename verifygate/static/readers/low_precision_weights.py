@@ -85,12 +85,12 @@ def _violation(emitted: Emitted, dtype: str, *, is_stepped: bool) -> Violated | 
     if not is_stepped and verdict.certain:
         verdict = Judged(False, "no step of the optimizer is seen")
     name = seen.name.rpartition(".")[2]
-    told = f"by about {rate:g}" if rate else "by about the learning rate"
+    length = f"by about {rate:g}" if rate else "by about the learning rate"
     place = states[0].place or seen.place
     return Violated(
         "AMP701",
         seen.place,
-        f"`{name}` steps {dtype} weights {told}, and nothing keeps what rounding takes away: "
+        f"`{name}` steps {dtype} weights {length}, and nothing keeps what rounding takes away: "
         "steps below half the distance to the next number are lost",
         verdict.certain,
         Severity.HIGH if rate <= TINY * _LARGEST[dtype] else Severity.MEDIUM,

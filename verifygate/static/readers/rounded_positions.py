@@ -24,10 +24,10 @@ def violations(runs: Iterable[Run]) -> Iterator[Violated]:
                 continue
             limit = max(TOLD_APART[dtype] for dtype in seen.dtypes)
             if seen.largest > limit:
-                here, is_told = Place(each.event.file, each.event.line), not isinf(seen.largest)
-                beyond = f"{seen.largest:g} are counted" if is_told else "it is not told how many are counted"
+                here, is_known = Place(each.event.file, each.event.line), not isinf(seen.largest)
+                beyond = f"{seen.largest:g} are counted" if is_known else "it is not told how many are counted"
                 verdict = judged(each, (), all_states=True)
-                if verdict.certain and not is_told:
+                if verdict.certain and not is_known:
                     verdict = Judged(False, beyond)
                 yield Violated(
                     "AMP703",

@@ -15,7 +15,7 @@ from verifygate.events.record import Event, Kind
 from verifygate.static.machine.call import Library
 from verifygate.static.machine.libraries import LIBRARIES, WITHOUT_CUDA, libraries_for
 from verifygate.static.machine.machine import run_entry
-from verifygate.static.machine.models import BUILT_IN, built_in, stated
+from verifygate.static.machine.models import FOLDER, built_in, stated
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import compare
@@ -24,6 +24,7 @@ from run_text import MAIN, program_of
 from verifygate.sources.file import SourceFile
 from verifygate.sources.tree import Sources
 from verifygate.static.machine.entries import Entry
+from verifygate.static.machine.values import Place
 from verifygate.static.readers.judgement import options
 from verifygate.static.symbols.program import Program
 
@@ -60,10 +61,10 @@ READ_ONLY = {"apex", "torch_xla", "transformer_engine"}
 
 def test_every_model_is_proved() -> None:
     """A model has a recording, or the docs say that it is not proved."""
-    modelled = {path.stem for path in BUILT_IN.glob("*.py")} - {"shared"}
+    modelled = {path.stem for path in FOLDER.glob("*.py")} - {"shared"}
     recorded_for = {name for name in modelled for program in PROGRAMS if program.startswith(f"{name}_")}
     assert modelled - recorded_for == READ_ONLY
-    docs = (BUILT_IN.parents[1] / "docs/machine.md").read_text("utf-8")
+    docs = (FOLDER.parents[1] / "docs/machine.md").read_text("utf-8")
     rows = {name: line for name in modelled for line in docs.splitlines() if line[:1] == "|" and f"`{name}.py`" in line}
     assert {name for name, line in rows.items() if "not proved" in line} == READ_ONLY
     assert set(rows) == modelled
@@ -137,6 +138,14 @@ def test_model_of_a_project() -> None:
     assert backwards(text, LIBRARIES) == []
 
 
+def test_a_keyword_that_a_model_lacks_is_not_followed() -> None:
+    text = "from our_trainer import Trainer\nTrainer(True, clip=1.0)\n"
+    outcome = run_entry(program_of(text), Entry(MAIN), with_models(OWN))
+    assert [(each.reason, each.place) for each in outcome.not_followed] == [
+        ("`__init__` of the model has no parameter `clip`", Place(MAIN, 2))
+    ]
+
+
 def test_a_projects_model_wins_over_a_built_in_one() -> None:
     own = OWN.replace("our_trainer", "accelerate").replace("Trainer", "Accelerator").replace("half", "mixed_precision")
     text = PREPARED.format(prepare="", backward="accelerator.backward(loss)")
@@ -182,6 +191,7 @@ BROKEN = [
     ("MODELS = ('t',)\ndef f(x):\n    x = yield 1\n", "3: what is sent into a generator"),
     ("import verifygate\nMODELS = ('t',)\nNEW = verifygate.at_least('t', '2')\n", "3: `verifygate.at_least('t', '2')`"),
     ("MODELS = ('t',)\nclass T(Base):\n    pass\n", "2: the model cannot be followed: `Base` is not seen to be bound"),
+    ("MODELS = ('t',)\ndef f():\n    return MODS\n", "3: the model cannot be followed: `MODS` is not seen to be bound"),
 ]
 
 
