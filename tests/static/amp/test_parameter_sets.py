@@ -8,8 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
+from verifygate.static.amp import parameter_sets
 from verifygate.static.amp.parameter_sets import Overlap, ParameterSet
 from verifygate.static.analysis import Analysis
+from verifygate.static.symbols.program import Function
+from verifygate.static.symbols.reaching_definitions import reaching
+from verifygate.static.symbols.scopes import Binding
 from verifygate.static.values.domain import Frame
 
 PROGRAM = """
@@ -30,6 +34,39 @@ def train(model, other, extra):
     other = torch.nn.parallel.DistributedDataParallel(other)
     use(current)
 """
+
+
+IN_A_LOOP = """
+def train(model, batches):
+    for batch in batches:
+        model = perturbed(model, 1)
+        use(model)
+        model = perturbed(model, -2)
+        use(model)
+        model = perturbed(model, 1)
+        use(model.parameters())
+"""
+
+
+def test_wrappers_in_a_loop_are_looked_through_once_each(
+    analysed: Callable[[str], Analysis], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them reaches each: following every way through them would be three to the power of the depth."""
+    analysis = analysed(IN_A_LOOP)
+    (module,) = analysis.modules
+    frame = analysis.evaluator.root_frame(module.functions["train"])
+    (listed,) = (each for each in ast.walk(module.tree) if getattr(each, "attr", None) == "parameters")
+    asked: list[ast.AST] = []
+
+    def counting(name: str, at: ast.AST, function: Function) -> list[Binding] | None:
+        asked.append(at)
+        return reaching(name, at, function)
+
+    monkeypatch.setattr(parameter_sets, "reaching", counting)
+    found = analysis.roles.parameters.of_module(listed.value, frame)
+    assert found is not None
+    assert {each.root.name for each in found.roots} == {"model"}
+    assert len(asked) <= 4
 
 
 @pytest.fixture

@@ -210,20 +210,29 @@ class ParameterSets:
         held = {self._paths.of(each, home) for each, home in given if isinstance(each, ast.Name | ast.Attribute)}
         return ParameterSet(frozenset({origin}), held=frozenset(held - {origin}))
 
-    def _origin(self, module: ast.expr, frame: Frame, followed: int = 0) -> AccessPath | None:
-        """The path of a module, through the wrappers it was given to: `model` of `model = DDP(model.cuda())`."""
-        if isinstance(module, ast.Attribute) and module.attr == "module":
-            return self._origin(module.value, frame, followed)
+    def _origin(self, module: ast.expr, frame: Frame) -> AccessPath | None:
+        """The path of a module, through the wrappers it was given to: `model` of `model = DDP(model.cuda())`.
+
+        None where several may reach it. Each wrapping is looked through once, also where a loop leads back to it.
+        """
+        while isinstance(module, ast.Attribute) and module.attr == "module":
+            module = module.value
         found = self._evaluator.lookup(module.id, frame) if isinstance(module, ast.Name) else None
-        if found is None or len(found[0]) < 2 or followed > _MAX_FOLLOWED:
+        if found is None or len(found[0]) < 2:
             return self._paths.of(module, frame)
         name, (bindings, home) = module.id, found  # type: ignore[attr-defined]
         own = variable(home.function, name)
-        here = reaching(name, module, home.function) if home is frame else None
+        waiting = [*((reaching(name, module, home.function) if home is frame else None) or bindings)]
         origins = set()
-        for each in here or bindings:
+        wrapped = set()
+        while waiting:
+            each = waiting.pop()
             inner = _wrapped(each, name)
-            origins.add(self._origin(inner, home, followed + 1) if inner else self._defined(each, home, own))
+            if inner is None:
+                origins.add(self._defined(each, home, own))
+            elif inner not in wrapped:
+                wrapped.add(inner)
+                waiting += reaching(name, inner, home.function) or bindings
         return origins.pop() if len(origins) == 1 else None
 
     def _defined(self, binding: Binding, home: Frame, own: AccessPath) -> AccessPath:
