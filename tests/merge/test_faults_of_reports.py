@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from verifygate.config.policy import policy_of
 from verifygate.config.settings import FileSettings, Settings, VerdictSettings
 from verifygate.merge import faults
 from verifygate.model import (
@@ -98,7 +99,7 @@ def judged(found: tuple[StageResult, ...], given_waivers: list[Waiver], **more: 
         waivers=told.waivers,
         contradictions=more["contradictions"],
         changes=Changes(against="a", open=listed) if more["inherited"] else None,
-        policy=in_force.policy,
+        policy=policy_of(in_force),
         provenance=Provenance(tool_version="0", commit="c", tree_digest="t", settings_digest="s", config="c"),
         run=Run(command="c", started="s", seconds=0.0),
     )
