@@ -6,7 +6,6 @@ import ast
 from collections import Counter
 from functools import lru_cache
 
-from verifygate import torch_names
 from verifygate.base.records import replace
 from verifygate.static.lowering.conditionals import branch_on_enabled, lower_condition
 from verifygate.static.lowering.context import Activation
@@ -17,7 +16,7 @@ from verifygate.static.symbols.program import Function
 from verifygate.static.syntax.names import last_name
 from verifygate.static.syntax.traversal import walk
 from verifygate.static.values.access_paths import AccessPath
-from verifygate.static.values.domain import ExternalResult, Frame
+from verifygate.static.values.domain import Frame
 
 _SWITCH_WORDS = ("scal", "amp", "fp16", "half", "mixed", "precision")
 
@@ -145,18 +144,7 @@ def _assigned(
     truth = here.roles.evaluator.truth(value, frame) if known and not augments else None
     sources = Sources(lambda: scaling.sources(value, frame) | returned)
     origin = scaler.origin if scaler is not None else None
-    in_loop, made = bool(here.builder.loops), _makes_scaler(value, here)
-    return Assign(path, sources, scaled, truth, in_loop, augments, augments, origin=origin, makes_scaler=made)
-
-
-def _makes_scaler(value: ast.expr, here: Activation) -> bool:
-    """Whether a value is the call of a scaler's constructor."""
-    if not isinstance(value, ast.Call):
-        return False
-    match here.roles.evaluator.values(value, here.frame):
-        case [ExternalResult(name=name, calls=[(made, _)])]:
-            return made is value and name in torch_names.GRAD_SCALERS
-    return False
+    return Assign(path, sources, scaled, truth, bool(here.builder.loops), augments, advances=augments, origin=origin)
 
 
 def _is_switch(target: ast.expr, value: ast.expr, here: Activation) -> bool:

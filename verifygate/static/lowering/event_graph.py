@@ -145,8 +145,6 @@ class Assign:
     """A counter goes to its next value, in a loop or by `i += 1`."""
     origin: ScalerOrigin | None = None
     """Identifies the scaler of a scaled value, where that is known."""
-    makes_scaler: bool = False
-    """The value is a scaler that is made here: of no optimizer has it unscaled anything."""
 
 
 class IterationPart(StrEnum):

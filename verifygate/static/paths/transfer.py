@@ -30,7 +30,6 @@ from verifygate.static.paths.typestate import (
     advanced,
     iterated,
     passed_over,
-    ready,
     shared,
     weakly_advanced,
 )
@@ -283,9 +282,6 @@ class _Transfer:
         optimizers = state.optimizers
         if rebound := facts.rebound[self.number]:
             optimizers = tuple((name, Typestate() if name in rebound else each) for name, each in optimizers)
-        if assign.makes_scaler:
-            only = {assign.target}
-            optimizers = tuple((n, ready(each) if facts.scalers.get(n) == only else each) for n, each in optimizers)
         if (scaled, decisions, span, optimizers) == (state.scaled, state.facts, state.span, state.optimizers):
             return state
         return state._replace(scaled=scaled, facts=decisions, span=span, optimizers=optimizers)

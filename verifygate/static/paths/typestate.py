@@ -102,11 +102,6 @@ def _stays_emptied(before: Typestate, event: Event, aimed: bool) -> bool:
     return before.emptied and event in (Event.UNSCALE, Event.CLIP, Event.READ, Event.UPDATE)
 
 
-def ready(before: Typestate) -> Typestate:
-    """With a scaler that has been made just now."""
-    return before._replace(state=before.state._replace(scaler=ScalerState.READY))
-
-
 def weakly_advanced(before: Typestate, event: Event, number: int) -> Typestate:
     """Weak update: a backward that may or may not reach this optimizer's parameters; it violates nothing."""
     scaled = event is Event.SCALED_BACKWARD

@@ -3,26 +3,6 @@
 import torch
 
 
-def not_in_the_first_epoch(model, optimizer, epochs, batch):
-    scaler = torch.amp.GradScaler("cuda")
-    for epoch in range(epochs):
-        optimizer.zero_grad()
-        scaler.scale(model(batch)).backward()
-        if epoch > 0:
-            scaler.step(optimizer)
-        scaler.update()  # expect: AMP210
-
-
-def not_in_the_first_batch(model, optimizer, batches):
-    scaler = torch.amp.GradScaler("cuda")
-    for number, batch in enumerate(batches, 1):
-        optimizer.zero_grad()
-        scaler.scale(model(batch)).backward()
-        if 1 != number:
-            scaler.step(optimizer)
-        scaler.update()  # expect: AMP210
-
-
 def not_in_the_second_epoch(model, optimizer, epochs, batches):
     scaler = torch.amp.GradScaler("cuda")
     for epoch in range(epochs):

@@ -1,7 +1,7 @@
 """What a configuration trains is used in another dtype than it is trained in.
 
 ## What it does
-Reports a [configuration that is the program](../docs/precision-contract.md) whose rollout engine samples in another
+Reports a configuration that is the program whose rollout engine samples in another
 dtype than its training computes in (`vllm.dtype` of axolotl, `trl vllm-serve --dtype`, verl's `rollout.dtype`), and an
 export of LLaMA-Factory that writes float16 of what another file trains in bfloat16, or the other way round. It is
 *likely*: how far two dtypes take the outputs apart depends on the model.
@@ -113,7 +113,7 @@ def _of_export(driver: Driver, export: Cell, trained: Driver) -> Iterator[Config
         return
     if {export.value, compute.value} == {BFLOAT16, FLOAT16}:
         steps = _steps(trained, compute, _setting(driver, export), f"the export writes {export.value}")
-        message = f"the export writes {export.value}, and {trained.path} trains in {compute.value}"
+        message = f"the export writes {export.value}, and the training computes in {compute.value}"
         yield ConfigurationMatch(steps[1][0], message, certain=False, steps=steps)
 
 
